@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
@@ -42,6 +43,10 @@ Terminal terminal_of(int descriptor) {
   }
   if (const int wanted = columns_wanted(); wanted > 0) terminal.columns = wanted;
   return terminal;
+}
+
+int usable_columns(const Terminal& terminal) {
+  return terminal.columns > 0 ? std::max(1, terminal.columns - 1) : 0;
 }
 
 bool a_person_types() {

@@ -14,6 +14,9 @@ struct Terminal {
 
 // Reads the environment and the terminal's present size; the user may resize the terminal later.
 Terminal terminal_of(int descriptor);
+// Returns the most columns of a line. Leaves out the last one of the terminal, because some terminals start a new line
+// if it is full. 0: the terminal does not say its width, or there is none.
+int usable_columns(const Terminal& terminal);
 // Returns whether both standard input and output are terminals, so that a person can be asked.
 bool a_person_types();
 

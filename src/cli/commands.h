@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/terminal_text.h"
 #include "spec/spec.h"
 #include "study/study.h"
 

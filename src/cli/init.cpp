@@ -22,7 +22,7 @@ data::Proposal propose(const std::string& path, data::Wanted wanted) {
       const bool unclear = error.code == ErrorCode("DATA_TARGET_UNCLEAR") ||
                            (asked > 0 && error.code == ErrorCode("DATA_UNKNOWN_COLUMN"));
       if (!unclear || !a_person_types()) throw;
-      std::printf("%s\ncolumn to predict: ", printable(error.what()).c_str());
+      print_text(stdout, printable(error.what()) + "\ncolumn to predict: ");
       std::fflush(stdout);
       if (!std::getline(std::cin, wanted.target) || wanted.target.empty()) throw;
     }
@@ -54,17 +54,16 @@ int run_init(const Arguments& arguments) {
                      "write elsewhere with -o FILE, or replace it with --force");
   const data::Proposal proposal = propose(path, wanted);
   write_output(system_disk(), output, data::proposal_yaml(proposal));
-  std::fputs(data::proposal_text(proposal).c_str(), stdout);
-  std::printf("wrote %s: %s\n", output.c_str(), proposal.job.model.name.c_str());
+  print_text(stdout, data::proposal_text(proposal) + "wrote " + output + ": " + proposal.job.model.name + "\n");
   std::fflush(stdout);
   if (proposal.trouble) throw *proposal.trouble;
   const auto step = supervise::try_first_step(programs(), output);
   if (!step) {
-    std::fprintf(stderr, "the first step of %s fails:\n%s\n", output.c_str(), printable(step.error(), true).c_str());
+    print_text(stderr, "the first step of " + output + " fails:\n" + printable(step.error(), true) + "\n");
     return kTrainingError;
   }
-  if (!step->empty()) std::printf("its first step works: %s\n", printable(*step).c_str());
-  std::printf("next: sinew train %s\n", shell_quoted(output).c_str());
+  if (!step->empty()) print_text(stdout, "its first step works: " + printable(*step) + "\n");
+  print_text(stdout, "next: sinew train " + shell_quoted(output) + "\n");
   return kDone;
 }
 

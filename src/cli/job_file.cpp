@@ -46,9 +46,9 @@ std::optional<spec::Job> read_job_text(const std::string& text, const std::strin
                                        const std::vector<std::string>& overrides) {
   spec::Reading reading = spec::read_job(text, name, overrides, own_environment());
   if (reading.problems.empty()) return std::move(reading.job);
-  for (const spec::Problem& problem : reading.problems) std::fprintf(stderr, "%s\n", to_string(problem).c_str());
+  for (const spec::Problem& problem : reading.problems) print_text(stderr, to_string(problem) + "\n");
   const size_t count = reading.problems.size();
-  std::fprintf(stderr, "%s: %zu problem%s\n", name.c_str(), count, count == 1 ? "" : "s");
+  print_text(stderr, name + ": " + std::to_string(count) + (count == 1 ? " problem\n" : " problems\n"));
   return std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/printable.h"
+#include "base/terminal_text.h"
 #include "cli/commands.h"
 
 namespace sinew::cli {
@@ -48,11 +49,12 @@ constexpr Command kCommands[] = {
 };
 
 int print_help() {
-  std::puts("usage: sinew COMMAND ...\n\nElastic model training.\n\ncommands:");
-  for (const Command& command : kCommands) {
-    if (command.help != nullptr) std::printf("  %-12s %s\n", command.name, command.help);
+  std::string text = "usage: sinew COMMAND ...\n\nElastic model training.\n\ncommands:\n";
+  for (const auto& [name, help, run] : kCommands) {
+    if (help != nullptr)
+      text += std::string("  ").append(name).append(13 - std::string(name).size(), ' ') + help + "\n";
   }
-  std::puts("\n'sinew COMMAND --help' explains a command; 'sinew --version' prints the version.");
+  print_text(stdout, text + "\n'sinew COMMAND --help' explains a command; 'sinew --version' prints the version.\n");
   return kDone;
 }
 
@@ -75,15 +77,14 @@ int dispatch(const std::string& name, const Arguments& arguments) {
   std::vector<std::string> known;
   for (const Command& command : kCommands) known.push_back(command.name);
   const std::string meant = spec::did_you_mean(name, known);
-  std::fprintf(stderr, "sinew: there is no command '%s' [COMMAND_UNKNOWN]\n  try: sinew %s\n", name.c_str(),
-               meant.empty() ? "--help" : meant.c_str());
+  print_error("sinew", Error("COMMAND_UNKNOWN", "there is no command '" + name + "'",
+                             "sinew " + (meant.empty() ? "--help" : meant)));
   return kUsage;
 }
 
 // Returns the exit code.
-int print_error(const std::string& command, const Error& error) {
-  std::fprintf(stderr, "sinew %s: %s\n", command.c_str(), printable(to_string(error), true).c_str());
-  if (!error.hint.empty()) std::fprintf(stderr, "  try: %s\n", printable(error.hint, true).c_str());
+int say_error(const std::string& command, const Error& error) {
+  print_error("sinew " + command, error);
   return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
 }
 
@@ -111,11 +112,11 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     throw Error("OUTPUT_FAILED", "cannot write to standard output", "check the file or program that receives it");
   } catch (const Error& error) {
-    return print_error(words[0], error);
+    return say_error(words[0], error);
   } catch (const std::exception& error) {
-    if (const auto shortage = shortage_of(error)) return print_error(words[0], *shortage);
-    std::fprintf(stderr, "sinew %s: %s\n  try: this is a bug in sinew; please report it with the command line\n",
-                 words[0].c_str(), printable(error.what(), true).c_str());
+    if (const auto shortage = shortage_of(error)) return say_error(words[0], *shortage);
+    print_text(stderr, "sinew " + words[0] + ": " + printable(error.what(), true) +
+                           "\n  try: this is a bug in sinew; please report it with the command line\n");
     return kTrainingError;
   }
 }

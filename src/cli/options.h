@@ -110,7 +110,7 @@ class Options {
   std::vector<std::string> verb_words_;
 };
 
-// Returns a line of a help text: a name, and its description wrapped beside it.
+// Returns a line of a help text: a name, and its description beside it.
 std::string help_row(const std::string& name, const std::string& help);
 
 }  // namespace sinew::cli

@@ -7,35 +7,7 @@
 namespace sinew::cli {
 namespace {
 
-constexpr size_t kColumns = 118;      // width of the help
 constexpr size_t kWidestOption = 28;  // the description of a longer name begins on the next line
-
-// Breaks a paragraph into lines that begin in column `indent`.
-std::string wrapped(const std::string& text, size_t indent) {
-  std::string out;
-  size_t column = indent;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (column > indent && column + 1 + word.size() > kColumns) {
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      out += " ";
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out;
-}
-
-// Keeps the line breaks of a text and wraps its longer lines.
-std::string paragraphs(const std::string& text) {
-  std::string out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) out += (line.starts_with(' ') ? line : wrapped(line, 0)) + "\n";
-  return out;
-}
 
 // Escapes a text for a cell of a Markdown table: "|" would end the cell, and "<" would begin an HTML tag.
 std::string cell(std::string text) {
@@ -53,7 +25,7 @@ std::string help_row(const std::string& name, const std::string& help) {
   } else {
     text += std::string(kWidestOption - text.size(), ' ');
   }
-  return text + wrapped(help, kWidestOption) + "\n";
+  return text + help + "\n";
 }
 
 std::string Options::usage() const {
@@ -68,8 +40,8 @@ std::string Options::usage() const {
 }
 
 std::string Options::help() const {
-  std::string text = "usage: " + usage() + "\n\n" + paragraphs(summary_ + ".");
-  if (!about_.empty()) text += "\n" + paragraphs(about_);
+  std::string text = "usage: " + usage() + "\n\n" + summary_ + ".\n";
+  if (!about_.empty()) text += "\n" + about_ + "\n";
   if (!verbs_.empty()) text += "\ncommands:\n";
   for (const Verb& verb : verbs_) text += help_row(verb.usage(), help_of(verb));
   if (!positionals_.empty()) text += "\narguments:\n";
@@ -79,7 +51,7 @@ std::string Options::help() const {
     const std::string name = joined(option.names, ", ") + (option.placeholder.empty() ? "" : " " + option.placeholder);
     text += help_row(name, option.help + (option.preset.empty() ? "" : " (default: " + option.preset + ")"));
   }
-  if (!notes_.empty()) text += "\n" + paragraphs(notes_);
+  if (!notes_.empty()) text += "\n" + notes_ + "\n";
   if (!examples_.empty()) text += "\nexamples:\n";
   for (const std::string& example : examples_) text += "  " + example + "\n";
   return text;

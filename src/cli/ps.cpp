@@ -27,14 +27,14 @@ int run_ps(const Arguments& arguments) {
   const std::string directory =
       system_disk().exists(rundir::file_in(run, rundir::kCoordinatorFile)) ? run : rundir::find_run(root, run);
   if (const std::string status = command_status(directory, json); !status.empty()) {
-    std::fwrite(status.data(), 1, status.size(), stdout);
+    print_text(stdout, status);
     return kDone;
   }
   const cluster::CoordinatorInfo info = cluster::running_coordinator(root, directory);
   cluster::check_coordinator_address(info, own_variable("SINEW_COORDINATORS"));
   const std::string answer = cluster::fetch_status(info, directory);
   const std::string text = json ? answer + "\n" : cluster::status_text(directory, cluster::status_of_json(answer));
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  json ? void(std::fputs(text.c_str(), stdout)) : print_text(stdout, text);
   return kDone;
 }
 

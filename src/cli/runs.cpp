@@ -32,7 +32,7 @@ int list(const Given& given) {
 
 int show(const Given& given, const std::string& name) {
   const report::RunSummary run = report::pick_run(given.root, name);
-  print(given.json() ? report::run_json(run) : report::run_details(run));
+  given.json() ? print(report::run_json(run)) : print_text(stdout, report::run_details(run));
   return kDone;
 }
 

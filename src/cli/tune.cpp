@@ -21,9 +21,9 @@ namespace {
 
 void print_list() {
   std::puts("samplers:");
-  for (const auto& maker : tune::samplers()) std::fputs(help_row(maker.name, maker.help).c_str(), stdout);
+  for (const auto& maker : tune::samplers()) print_text(stdout, help_row(maker.name, maker.help));
   std::puts("\npruners:");
-  for (const auto& maker : tune::pruners()) std::fputs(help_row(maker.name, maker.help).c_str(), stdout);
+  for (const auto& maker : tune::pruners()) print_text(stdout, help_row(maker.name, maker.help));
 }
 
 study::TerminalSize terminal_size() {
@@ -41,7 +41,7 @@ study::Options study_options(study::StudyScreen& screen) {
   study::Options options;
   options.program = this_program;
   options.environment = own_environment();
-  options.output = [&screen](const std::string& line) { screen.say(line); };
+  options.output = [&screen](const std::string& line) { screen.say(wrap(line, columns_of(STDOUT_FILENO))); };
   options.screen = &screen;
   options.record_data = record_data;
   return options;

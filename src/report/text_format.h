@@ -1,26 +1,19 @@
-// Formats numbers and durations for output, and fits texts to the width of a terminal.
+// Inside report/: how many rows a text needs, and cutting it to a width. base/ formats numbers and breaks texts into
+// lines.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "report/report.h"
+#include "base/short_number.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
 
 namespace sinew::report {
 
-std::string short_number(double value);     // about four digits: 0.3120, 12.34, 1.20e-05, nan
-std::string short_count(double value);      // 84.2k, 1.20M
-std::string short_seconds(double seconds);  // 12s, 3m05s, 2h14m, 5d03h
-
-// Returns how many terminal columns the text needs. Counts two columns for every character that may be wide, so the
-// result is never too small.
-int display_width(std::string_view text);
-// Breaks each line of the text between words, so that it needs at most `columns` columns; a longer word stays whole.
-// Two blanks separate the metrics of a line: it breaks there if it can. Later parts of a line are indented.
-std::string wrap(std::string_view text, int columns);
-// Returns the most columns of a line. Leaves out the last one of the terminal, because some terminals start a new line
-// if it is full. 0: the terminal does not say its width, or there is none.
-int usable_columns(const Terminal& terminal);
+// Cuts the text to at most `columns` columns. If it cuts, the text ends with "…".
+std::string fit(std::string_view text, int columns);
+// Returns how many rows of a terminal with `columns` columns a line fills.
+int rows_of(std::string_view line, int columns);
 
 }  // namespace sinew::report

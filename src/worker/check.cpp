@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/printable.h"
+#include "base/terminal_text.h"
 #include "train/train.h"
 #include "worker/tasks.h"
 
@@ -16,10 +17,10 @@ int run_check(const task::Check& task) {
   const auto data = train::open_data(options.job);
   options.dataset = data.get();
   if (!task.json) {
-    std::printf("%s: %s on %lld training samples\n", printable(options.job.name).c_str(),
-                options.job.model.name.c_str(), static_cast<long long>(data->info().train_size));
+    print_text(stdout, printable(options.job.name) + ": " + options.job.model.name + " on " +
+                           std::to_string(data->info().train_size) + " training samples\n");
     options.on_finding = [](const train::SanityFinding& finding) {
-      std::printf("%s\n", printable(train::finding_text(finding), true).c_str());
+      print_text(stdout, printable(train::finding_text(finding), true) + "\n");
       std::fflush(stdout);
     };
   }
@@ -29,7 +30,7 @@ int run_check(const task::Check& task) {
   if (task.json) {
     std::fputs(train::findings_json(options.job.name, findings).c_str(), stdout);
   } else {
-    std::printf("%s\n", train::findings_summary(findings, seconds).c_str());
+    print_text(stdout, train::findings_summary(findings, seconds) + "\n");
   }
   return train::all_sane(findings) ? kDone : kCheckFailed;
 }

@@ -14,6 +14,7 @@
 #include "base/machine.h"
 #include "base/printable.h"
 #include "base/signals.h"
+#include "base/terminal_text.h"
 #include "model/model.h"
 #include "report/report.h"
 #include "train/train.h"
@@ -71,9 +72,9 @@ void install_signals(bool training) {
 }
 
 // Returns the exit code. The text may quote data, a model or a job of any origin.
-int print_error(const Error& error) {
-  report::print_beside_run("sinew: " + printable(to_string(error), true));
-  if (!error.hint.empty()) report::print_beside_run("  try: " + printable(error.hint, true));
+int say_error(const Error& error) {
+  const std::string hint = error.hint.empty() ? "" : "\n  try: " + error.hint;
+  report::print_beside_run("sinew: " + printable(to_string(error) + hint, true));
   return dynamic_cast<const UsageError*>(&error) != nullptr ? kUsage : kTrainingError;
 }
 
@@ -106,12 +107,12 @@ int main(int argc, char** argv) {
     model::install_keyed_random();
     return run(task);
   } catch (const worker::JobRefused& refused) {
-    std::fputs(printable(refused.what(), true).c_str(), stderr);  // each line has its own code
+    print_text(stderr, printable(refused.what(), true));  // each line has its own code
     return kUsage;
   } catch (const Error& error) {
-    return print_error(error);
+    return say_error(error);
   } catch (const std::exception& error) {
-    if (const auto shortage = shortage_of(error)) return print_error(*shortage);
+    if (const auto shortage = shortage_of(error)) return say_error(*shortage);
     report::print_beside_run("sinew: " + printable(error.what(), true));
     return kTrainingError;
   }

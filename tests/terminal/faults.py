@@ -63,7 +63,7 @@ def controls(raw):
 def missing(text, rows, wrapped):
     """A message stands on the screen as it is in the log, whole and alone on its lines. If it is wrapped, then between
     words."""
-    between = r"(?: +|\n  )" if wrapped else " +"
+    between = r"(?: +|\n  +)" if wrapped else " +"
     pattern = r"^(?:warning: |error: )?" + between.join(map(re.escape, text.split())) + "$"
     whole = re.search(pattern, "\n".join(rows), re.MULTILINE)
     return [] if whole else [f"not whole on the screen: {text!r}"]

@@ -1,0 +1,52 @@
+#include "base/short_number.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace sinew {
+namespace {
+
+template <typename... Values>
+std::string format(const char* pattern, Values... values) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, values...);
+  return text;
+}
+
+}  // namespace
+
+std::string short_number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  const double size = std::fabs(value);
+  if (size == 0) return "0";
+  if (size < 0.001 || size >= 99999.5) return format("%.2e", value);
+  return format("%.*f", size < 0.99995 ? 4 : size < 9.9995 ? 3 : size < 99.995 ? 2 : size < 999.95 ? 1 : 0, value);
+}
+
+std::string short_count(double value) {
+  if (!std::isfinite(value)) return short_number(value);
+  const double size = std::fabs(value);
+  constexpr struct {
+    double unit;
+    const char* name;
+  } kUnits[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (size < unit * 0.9995) continue;
+    const double scaled = value / unit;
+    return format("%.*f%s", std::fabs(scaled) < 9.995 ? 2 : std::fabs(scaled) < 99.95 ? 1 : 0, scaled, name);
+  }
+  return size < 9.95 && value != std::floor(value) ? format("%.1f", value) : format("%.0f", value);
+}
+
+std::string short_seconds(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0) return "?";
+  if (seconds > 9e15) return "long";
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  if (whole < 60) return format("%llds", whole);
+  if (whole < 3600) return format("%lldm%02llds", whole / 60, whole % 60);
+  if (whole < 86400) return format("%lldh%02lldm", whole / 3600, whole / 60 % 60);
+  return format("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
+}
+
+}  // namespace sinew
