@@ -77,6 +77,9 @@ struct ClusterState {
   GoingBack going_back;      // every view carries it
 };
 
+// The reason of a decision that keeps the view.
+inline constexpr char kNothingChanged[] = "nothing changed";
+
 struct Decision {
   std::optional<View> view;                              // to be published; nullopt: the view stays as it is
   std::vector<std::pair<MemberId, std::string>> fenced;  // members to fence, each with the reason

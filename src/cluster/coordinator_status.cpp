@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/short_number.h"
+#include "cluster/cluster_state.h"
 #include "cluster/json.h"
 #include "cluster/messages.h"
 #include "cluster/view_json.h"
@@ -118,46 +120,79 @@ CoordinatorStatus status_of(Fields& fields) {
 
 // ---- as text -------------------------------------------------------------------------------------------------------
 
-std::string recovery_text(double seconds) {
-  char text[64];
-  std::snprintf(text, sizeof text, seconds < 1 ? "%.3f s" : "%.1f s", seconds);
-  return text;
-}
-
 std::string recovery_text(const RecoveryStatus& recovery) {
-  const std::string took = recovery.seconds ? "took " + recovery_text(*recovery.seconds) : "has not finished";
-  return "last recovery " + took + ", " + recovery_text(recovery.seconds_ago) + " ago: " + recovery.why + "\n";
+  const std::string took = recovery.seconds ? "took " + short_number(*recovery.seconds) + " s" : "has not finished";
+  return "last recovery " + took + ", " + short_seconds(recovery.seconds_ago) + " ago: " + recovery.why + "\n";
 }
 
-// Returns the metadata as text: {"loss": 0.3, "epoch": 2} becomes "loss 0.3, epoch 2". Skips lists and objects, which
-// only `ps --json` shows.
-std::string facts_text(const std::string& facts) {
-  const auto json = parse_json(facts);
-  if (!json || !json->is_object()) return "";
-  std::string text;
-  for (const auto& [key, value] : json->items()) {
-    if (!value.is_primitive() || value.is_null()) continue;
-    text += (text.empty() ? "" : ", ") + key + " " + (value.is_string() ? value.get<std::string>() : dump(value));
+double number_in(const Json& facts, const char* name) {
+  const auto found = facts.find(name);
+  return found != facts.end() && found->is_number() ? found->get<double>() : -1;
+}
+
+// Returns what the leader reports, like the line that shows a run's progress: "step 120/2000  train/loss 0.2512  471
+// samples/s  eta 1h53m". Facts with other names are metrics, too. Skips lists and objects, which only `ps --json`
+// shows.
+std::string progress_text(int64_t step, const std::string& text) {
+  const auto facts = parse_json(text);
+  if (!facts || !facts->is_object() || facts->empty()) return "";
+  std::string line = "step " + std::to_string(step);
+  if (const double total = number_in(*facts, "total_steps"); total > 0)
+    line += "/" + std::to_string(static_cast<int64_t>(total));
+  const auto append = [&line](const std::string& name, const Json& value) {
+    if (value.is_number()) line += "  " + name + " " + short_number(value.get<double>());
+    if (value.is_string()) line += "  " + name + " " + value.get<std::string>();
+  };
+  const auto metrics = facts->find("metrics");
+  if (metrics != facts->end() && metrics->is_object()) {
+    for (const auto& [name, value] : metrics->items()) append(name, value);
   }
-  return printable(text);
+  for (const auto& [name, value] : facts->items()) {
+    const bool own_place = name == "step" || name == "total_steps" || name == "samples" ||
+                           name == "samples_per_second" || name == "eta_seconds";
+    if (!own_place) append(name, value);
+  }
+  if (const double speed = number_in(*facts, "samples_per_second"); speed > 0)
+    line += "  " + short_count(speed) + " samples/s";
+  if (const double eta = number_in(*facts, "eta_seconds"); eta >= 0) line += "  eta " + short_seconds(eta);
+  return printable(line);
 }
 
+// Each column is as wide as its widest cell, so that the table fits into a narrow window.
 std::string member_table(const CoordinatorStatus& status) {
-  char line[512];
-  std::snprintf(line, sizeof line, "\n%8s  %8s  %-16s %-10s %6s  %9s  %8s\n", "id", "pid", "host", "phase", "share",
-                "shards/s", "step");
-  std::string text = line;
+  std::vector<std::vector<std::string>> rows = {{"id", "pid", "host", "phase", "share", "shards/s", "step"}};
   const bool tokens = std::ranges::any_of(status.members, [](const auto& member) { return !member.token.empty(); });
-  if (tokens) text.insert(text.size() - 1, "  join token");
+  if (tokens) rows[0].push_back("join token");
   for (const MemberStatus& member : status.members) {
-    const std::string phase = member.phase + (member.id == status.leader ? "*" : "");
-    std::snprintf(line, sizeof line, "%8lld  %8lld  %-16.64s %-10s %5.0f%%  %9.1f  %8lld\n",
-                  static_cast<long long>(member.id), static_cast<long long>(member.pid), member.host.c_str(),
-                  phase.c_str(), 100 * member.work_share, member.speed, static_cast<long long>(member.step));
-    text += line;
-    if (!member.token.empty()) text.insert(text.size() - 1, "  " + member.token);
+    char share[32], speed[32];
+    std::snprintf(share, sizeof share, "%.0f%%", 100 * member.work_share);
+    std::snprintf(speed, sizeof speed, "%.1f", member.speed);
+    rows.push_back({std::to_string(member.id), std::to_string(member.pid), member.host.substr(0, 64),
+                    member.phase + (member.id == status.leader ? "*" : ""), share, speed,
+                    std::to_string(member.step)});
+    if (tokens) rows.back().push_back(member.token);
   }
-  return text;
+  std::string text;
+  for (const auto& row : rows) {
+    text += "\n";
+    for (size_t i = 0; i < row.size(); ++i) {
+      size_t width = 0;
+      for (const auto& other : rows) width = std::max(width, other[i].size());
+      const bool left = i == 2 || i == 3 || i == 7;  // texts
+      const std::string blanks(width - row[i].size(), ' ');
+      text.append("  ").append(left ? row[i] + blanks : blanks + row[i]);
+    }
+    text.resize(text.find_last_not_of(' ') + 1);
+  }
+  return text + "\n";
+}
+
+// "2026-11-21T03:15:02.123Z" becomes "2026-11-21 03:15:02".
+std::string time_text(std::string at) {
+  constexpr size_t kDate = 10, kSeconds = 19;
+  if (at.size() <= kSeconds || at[kDate] != 'T') return at;
+  at[kDate] = ' ';
+  return at.substr(0, kSeconds);
 }
 
 }  // namespace
@@ -237,19 +272,22 @@ LocalProcesses processes_on(const std::string& host, const CoordinatorStatus& st
 std::string status_text(const std::string& run_directory, const CoordinatorStatus& status) {
   constexpr size_t kLastDecisions = 5;
   std::string text = run_directory + ": " + std::to_string(status.members.size()) + " of " +
-                     std::to_string(status.wanted) + " workers, step " + std::to_string(status.step());
+                     std::to_string(status.wanted) + " workers";
+  const std::string progress = progress_text(status.step(), status.facts);
+  if (progress.empty()) text += ", step " + std::to_string(status.step());
   if (status.durable_step() >= 0) text += ", newest checkpoint at step " + std::to_string(status.durable_step());
   text += "\n";
-  if (const std::string facts = facts_text(status.facts); !facts.empty()) text += facts + "\n";
+  if (!progress.empty()) text += progress + "\n";
   if (status.finished) text += "the run ends with exit code " + std::to_string(*status.finished) + "\n";
   text += member_table(status);
-  text += "\n" + (status.view ? "generation " + std::to_string(status.generation()) : "no view yet") +
-          (status.why.empty() ? "" : ": " + status.why) + "\n";
+  text += "\n";
+  if (!status.view) text += "the workers do not train together yet\n";
+  if (!status.why.empty() && status.why != kNothingChanged) text += status.why + "\n";
   if (status.last_recovery) text += recovery_text(*status.last_recovery);
-  if (!status.decisions.empty()) text += "\nlast decisions:\n";
+  if (!status.decisions.empty()) text += "last decisions (times in UTC):\n";
   for (size_t i = status.decisions.size() - std::min(kLastDecisions, status.decisions.size());
        i < status.decisions.size(); ++i)
-    text += "  " + status.decisions[i].at + " " + status.decisions[i].text + "\n";
+    text += "  " + time_text(status.decisions[i].at) + "  " + status.decisions[i].text + "\n";
   return text;
 }
 

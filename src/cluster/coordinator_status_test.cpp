@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "cluster/cluster_state.h"
 #include "cluster/coordinator_info.h"
 #include "cluster/json.h"
 #include "rundir/rundir.h"
@@ -48,12 +49,32 @@ TEST(CoordinatorStatus, IsReadAndShown) {
   EXPECT_EQ(status.members[1].pid, 43);
   const std::string text = status_text("runs/a", status);
   for (const char* part :
-       {"runs/a: 2 of 3 workers, step 120, newest checkpoint at step 100\n", "loss 0.25, epoch 2, note fine\n",
-        "computing*", "75%", "generation 7: member 2 is gone: killed by SIGKILL\n",
-        "last recovery took 0.013 s, 12.3 s ago: member 2 is gone\n", "view 7: member 2 is gone\n",
+       {"runs/a: 2 of 3 workers, newest checkpoint at step 100\n", "step 120  loss 0.2500  epoch 2.000  note fine\n",
+        "computing*", "75%", "\nmember 2 is gone: killed by SIGKILL\n",
+        "last recovery took 0.0125 s, 12s ago: member 2 is gone\n", "  2026-11-21 03:15:02  view 7: member 2 is gone\n",
         "the run ends with exit code 75\n"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nin\n" << text;
   EXPECT_EQ(text.find('\x1b'), std::string::npos) << "a host's name does not drive the terminal";
+}
+
+TEST(CoordinatorStatus, TheProgressIsShownAsInTheRunsOwnLine) {
+  CoordinatorStatus status = status_of_json(kStatus);
+  status.facts =
+      R"({"eta_seconds":3241.712924661797,"metrics":{"train/loss":0.7312345678,"val/loss":2.84e-06},"samples":3600,)"
+      R"("samples_per_second":986.4710646250786,"step":119,"total_steps":100000})";
+  status.why = kNothingChanged;
+  status.finished.reset();
+  EXPECT_EQ(status_text("runs/a", status),
+            "runs/a: 2 of 3 workers, newest checkpoint at step 100\n"
+            "step 120/100000  train/loss 0.7312  val/loss 2.84e-06  986 samples/s  eta 54m02s\n"
+            "\n"
+            "  id  pid  host      phase       share  shards/s  step\n"
+            "   1   41  here      computing*    75%      12.5   120\n"
+            "   3   43  bad?[31m  joining        0%       0.0   118\n"
+            "\n"
+            "last recovery took 0.0125 s, 12s ago: member 2 is gone\n"
+            "last decisions (times in UTC):\n"
+            "  2026-11-21 03:15:02  view 7: member 2 is gone\n");
 }
 
 // A member says itself where it is. Signals go to the processes, and decisions of the supervisor follow from the steps.
