@@ -24,9 +24,12 @@ bool is_listed(const DataSplit& split) {
 
 // Compares files by name. If a removed and an added file have the same bytes, they count as one renamed file.
 std::vector<DataChange> compare_files(const std::string& split, const DataSplit& before, const DataSplit& after) {
-  std::map<std::string, std::string> was, is;
+  std::map<std::string, std::string> was, is, path;
   for (const DataFile& file : before.files) was[file.name] = file.digest;
-  for (const DataFile& file : after.files) is[file.name] = file.digest;
+  for (const DataFile& file : after.files) {
+    is[file.name] = file.digest;
+    path[file.name] = file.path;
+  }
   std::multimap<std::string, std::string> gone;  // digest -> name
   std::vector<DataChange> changes;
   for (const auto& [name, digest] : was) {
@@ -35,7 +38,9 @@ std::vector<DataChange> compare_files(const std::string& split, const DataSplit&
   for (const auto& [name, digest] : is) {
     const auto old = was.find(name);
     if (old != was.end()) {
-      if (old->second != digest) changes.push_back({What::changed, split, name, ""});
+      const bool option = name.find('/') == name.npos;  // the option names the file; the name does not say which
+      if (old->second != digest)
+        changes.push_back({What::changed, split, option ? name + " (" + path[name] + ")" : name, ""});
     } else if (const auto from = gone.find(digest); from != gone.end()) {
       changes.push_back({What::renamed, split, name, from->second});
       gone.erase(from);

@@ -150,10 +150,14 @@ Comparison compare(const RunIdentity& recorded, const RunIdentity& again) {
     for (const std::string& what : recorded.manual_changes) facts.push_back("a user changed the recorded run: " + what);
     for (const std::string& what : again.manual_changes) facts.push_back("a user changed the new run: " + what);
   }
+  // The seed comes before the data, because the splits may follow from it.
+  constexpr const char* kSeed = "trainer.seed";
+  compare_texts(
+      recorded.options, again.options, "the job", [](const std::string& key) { return key != kSeed; }, facts);
   compare_data(recorded.data, again.data, facts);
   // The choice of checkpoints (what is monitored and kept) changes no bit of the result.
   const auto skip = [](const std::string& key) {
-    return rundir::is_of_the_machine(key) || key.starts_with("checkpoint.");
+    return key == kSeed || rundir::is_of_the_machine(key) || key.starts_with("checkpoint.");
   };
   compare_texts(recorded.options, again.options, "the job", skip, facts);
   if (recorded.timed_changes != again.timed_changes) {

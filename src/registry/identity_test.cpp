@@ -39,8 +39,11 @@ TEST(Identity, NamesTheFirstStepAndTheLikelyCause) {
   EXPECT_NE(compare(example(), again).why.find("likely cause: the job differs: optimizer.lr"), std::string::npos);
   again.data.digest = "other";
   again.data.splits["train"] = {"u", "", 1, 3, {{"path", "a.csv", 3, "y"}}};
-  EXPECT_NE(compare(example(), again).why.find("likely cause: the data differs: train: changed path"),
+  EXPECT_NE(compare(example(), again).why.find("likely cause: the data differs: train: changed path (a.csv)"),
             std::string::npos);
+  again.options["trainer.seed"] = "77";
+  EXPECT_NE(compare(example(), again).why.find("likely cause: the job differs: trainer.seed was "), std::string::npos)
+      << "the splits may follow from the seed";
 }
 
 TEST(Identity, LanesCoresAndNamesAreNoCause) {
