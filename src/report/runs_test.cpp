@@ -235,6 +235,25 @@ TEST(Runs, compare_leaves_out_equal_options) {
   EXPECT_EQ(json["metrics"]["val/accuracy"][0]["best"], 0.8);
 }
 
+TEST(Runs, compare_narrows_the_values_before_the_keys) {
+  const TemporaryDirectory root;
+  const std::string value(70, 'x');
+  for (const char* run : {"1", "2"})
+    make_run(root / "a/20251121T040000Z-000" + run, "checkpoint:\n  save_interval: " + value + run +
+                                                        "\n  save_interval_of_best: " + value + run + "\n");
+  const std::string table = compare_table(find_runs(root.path), 60);
+  for (const char* key : {"  checkpoint.save_interval  ", "  checkpoint.save_interval_of_best"})
+    EXPECT_NE(table.find(std::string(key).substr(0, 30)), std::string::npos) << table;
+}
+
+TEST(Runs, the_lines_of_an_error_stand_below_each_other) {
+  RunSummary run;
+  run.error = "three workers died\n  try: fewer workers";
+  EXPECT_NE(run_details(run).find("error        three workers died\n             try: fewer workers\n"),
+            std::string::npos)
+      << run_details(run);
+}
+
 TEST(Runs, writes_json_of_a_list_and_of_a_run) {
   const TemporaryDirectory root;
   make_run(root / "a/20251121T040000Z-0001");

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 
 #include "base/clock.h"
 #include "base/json_text.h"
@@ -95,9 +96,13 @@ nlohmann::ordered_json summary_json(const RunSummary& run) {
   return json;
 }
 
+// The further lines of a value stand below its first line.
 void append_fact(std::string& out, const std::string& name, const std::string& value) {
-  if (value.empty()) return;
-  out += name + std::string(name.size() < 13 ? 13 - name.size() : 1, ' ') + printable(value) + "\n";
+  constexpr size_t kColumn = 13;
+  std::istringstream lines(value);
+  std::string before = name + std::string(name.size() < kColumn ? kColumn - name.size() : 1, ' ');
+  for (std::string line; std::getline(lines, line); before.assign(kColumn, ' '))
+    out += before + printable(line.substr(std::min(line.find_first_not_of(' '), line.size()))) + "\n";
 }
 
 }  // namespace
@@ -212,6 +217,11 @@ std::string compare_table(const std::vector<RunSummary>& runs, int columns) {
       return last.empty() ? "-" : best.empty() || best == last ? last : last + " (" + best + ")";
     });
   }
+  // Two rows whose titles are cut may read the same, so the values are narrowed first.
+  const int room = columns - static_cast<int>(runs.size()) * (table[1].min_width + 2);
+  int longest = 0;
+  for (const std::string& title : table[0].cells) longest = std::max(longest, display_width(title));
+  table[0].min_width = std::max(table[0].min_width, std::min(longest, std::max(room, columns / 2)));
   return table_text(std::move(table), columns);
 }
 
