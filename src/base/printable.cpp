@@ -37,9 +37,10 @@ std::string printable_start(std::string_view text, size_t most) {
 }
 
 std::string shell_quoted(std::string_view text) {
-  const bool plain = !text.empty() && std::ranges::all_of(text, [](char c) {
+  // zsh expands a word that begins with "=".
+  const bool plain = !text.empty() && text[0] != '=' && std::ranges::all_of(text, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-           c == '.' || c == '/';
+           c == '.' || c == '/' || c == '=' || c == ',' || c == ':' || c == '+' || c == '@';
   });
   if (plain) return std::string(text);
   std::string quoted = "'";

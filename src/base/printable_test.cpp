@@ -39,6 +39,9 @@ TEST(Printable, LeavesNoControlCharacter) {
 
 TEST(Printable, AShellReadsQuotedTextAsOneWord) {
   EXPECT_EQ(shell_quoted("data/a-1.csv"), "data/a-1.csv");
+  EXPECT_EQ(shell_quoted("optimizer.lr=1e-4"), "optimizer.lr=1e-4");
+  EXPECT_EQ(shell_quoted("=x"), "'=x'");
+  EXPECT_EQ(shell_quoted("model.hidden=[8]"), "'model.hidden=[8]'");
   EXPECT_EQ(shell_quoted("sale price"), "'sale price'");
   EXPECT_EQ(shell_quoted("it's $1"), "'it'\\''s $1'");
   EXPECT_EQ(shell_quoted(""), "''");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/exit_code.h"
+#include "base/printable.h"
 #include "base/proc.h"
 #include "study/directory.h"
 #include "study/folds.h"
@@ -125,7 +126,7 @@ void StudyShell::start_trials(DrainMode drain) {
       say(start->id,
           (start->continues ? "continues in " : "begins in ") + trial_directory(study_.directory, start->id));
     else
-      say(start->id, (start->continues ? "" : words + " ") + "(" + start->why + ")");
+      say(start->id, (start->continues ? "goes on " : words + " ") + "(" + start->why + ")");
     const ProcessOptions process = launcher_.prepare(trial, changes);
     budget_.start(start->id);
     const GenerationEnd generation =
@@ -202,7 +203,7 @@ bool StudyShell::stop_trials() {
   record_seconds();
   if (options_.screen != nullptr) options_.screen->end();
   if (folds_) write_folds(options_.disk, study_.directory, outcome());
-  say("stopped; to continue: sinew " + std::string(folds_ ? "resume " : "tune resume ") + study_.directory);
+  say("stopped; to go on: sinew " + std::string(folds_ ? "resume " : "tune resume ") + shell_quoted(study_.directory));
   return true;
 }
 

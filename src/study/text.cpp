@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "study/directory.h"
 #include "study/search_space.h"
 
@@ -35,13 +36,9 @@ std::string counts(const tune::Study& study) {
   return text + "; " + short_number(evaluations) + " evaluations\n";
 }
 
-std::string quoted(const std::string& word) {
-  return word.find(' ') == std::string::npos ? word : "'" + word + "'";
-}
-
 std::string changes(const tune::Study& study, const tune::Trial& trial) {
   std::string text;
-  for (const std::string& change : overrides_of(study.space(), trial.point)) text += " " + quoted(change);
+  for (const std::string& change : overrides_of(study.space(), trial.point)) text += " " + shell_quoted(change);
   return text;
 }
 
@@ -122,8 +119,8 @@ std::string study_summary(const std::string& directory, const tune::Study& study
   text += trial_directory(directory, trials[0]->id) + "\n";
   if (trials[0]->from) return text + generations_text(study, *trials[0]);
   std::string given;
-  for (const std::string& word : head.overrides) given += " " + quoted(word);
-  return text + "to train it again: sinew train " + directory + "/job.yaml" + given + changes(study, *trials[0]) + "\n";
+  for (const std::string& word : head.overrides) given += " " + shell_quoted(word);
+  return text + "to train it again: sinew train " + shell_quoted(directory + "/job.yaml") + given + changes(study, *trials[0]) + "\n";
 }
 
 }  // namespace sinew::study

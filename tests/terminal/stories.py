@@ -185,7 +185,7 @@ def resized_study(place):
         tables.append(tune.screen())
     place.stop(tune, "study: ")
     place.screens[-1].midway = tables
-    place.stop(place.open(120, command_after("to continue: ", place.screens[-1])), "trial ")
+    place.stop(place.open(120, command_after("to go on: ", place.screens[-1])), "trial ")
 
 
 def without_colors(place):
@@ -223,7 +223,7 @@ def into_a_file(place):
 
 def command_after(words, screen):
     """Returns the command that the screen advises, as a user copies it."""
-    found = [line.split(words, 1)[1] for line in screen.lines if words in line]
+    found = re.findall(re.escape(words.rstrip()) + r"\s+(.*)", "\n".join(screen.lines))
     return found[-1] if found else f"echo 'the screen has no {words}'; false"
 
 
