@@ -137,6 +137,10 @@ std::string signal_name(int signal) {
   return abbreviation != nullptr ? std::string("SIG") + abbreviation : "signal " + std::to_string(signal);
 }
 
+std::string stopped_by(int signal) {
+  return "stopped by " + signal_name(signal) + (signal == SIGINT ? " (Ctrl-C)" : "");
+}
+
 std::optional<ProcessFacts> process_facts(pid_t pid) {
   const ProcessRow row = process_row(pid);
   if (row.pid == 0) return std::nullopt;

@@ -76,6 +76,8 @@ TEST_F(ProcessTest, WritesAnEndAsText) {
   EXPECT_EQ(to_string(ProcessEnd{3, 0}), "ended with exit code 3");
   EXPECT_EQ(to_string(ProcessEnd{0, SIGKILL}), "killed by SIGKILL");
   EXPECT_EQ(signal_name(77), "signal 77");
+  EXPECT_EQ(stopped_by(SIGINT), "stopped by SIGINT (Ctrl-C)");
+  EXPECT_EQ(stopped_by(SIGTERM), "stopped by SIGTERM");
 }
 
 TEST_F(ProcessTest, WaitIsBoundedAndReturnsAtTheEnd) {

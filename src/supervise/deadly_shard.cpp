@@ -17,15 +17,16 @@ bool had(const Death& death, const Work& work) {
                      [&](const Work& other) { return same_shard(other, work); });
 }
 
-std::string sentence(const std::vector<Work>& guilty, const std::vector<Death>& deaths) {
+std::string sentence(const std::vector<Work>& guilty, const std::vector<Death>& deaths, const std::string& resume) {
   std::vector<std::string> ways, shards;
   for (const Death& death : deaths) {
     if (had(death, guilty[0])) ways.push_back(death.how);
   }
   for (const Work& work : guilty) shards.push_back(to_string(work));
   return joined(shards, " or ") + " killed " + std::to_string(ways.size()) + " workers in turn (" + joined(ways, ", ") +
-         "): sinew stops the run; its newest checkpoint stands\n"
-         "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1; then sinew resume";
+         "): the run is stopped\n"
+         "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1. Then: " +
+         resume;
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ void forget_before(int64_t step, std::vector<Death>& deaths) {
   });
 }
 
-std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most) {
+std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most,
+                                           const std::string& resume) {
   std::vector<Work> guilty;
   int64_t worst = most;
   for (const Death& death : deaths) {
@@ -60,7 +62,7 @@ std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int
     }
   }
   if (guilty.empty()) return std::nullopt;
-  return sentence(guilty, deaths);
+  return sentence(guilty, deaths, resume);
 }
 
 }  // namespace sinew::supervise

@@ -30,19 +30,27 @@ TEST(Poison, NamesAShardThatKilledThreeWorkersWithItsSamples) {
   EXPECT_EQ(world.finished->code, 1);
   EXPECT_EQ(world.finished->why,
             "step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn (SIGSEGV, SIGSEGV, "
-            "SIGKILL: perhaps out of memory): sinew stops the run; its newest checkpoint stands\n"
-            "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1; then sinew resume");
+            "SIGKILL: perhaps out of memory): the run is stopped\n"
+            "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1. Then: sinew resume RUN "
+            "--workers 8");
+}
+
+TEST(Poison, AWorkerDiesAtTheStepOfItsShardAlsoIfNobodyHasReportedIt) {
+  World world(2);
+  world.begin(0);
+  world.end_worker(1, kCrash, {shard(7, 1)});
+  EXPECT_TRUE(world.last.ends_with(" was killed by SIGSEGV at step 7")) << world.last;
 }
 
 TEST(Poison, NamesTheShardThatWasInFlightAtEachDeath) {
   const std::vector<Death> deaths = {{"SIGSEGV", {shard(5, 0), shard(5, 3)}},
                                      {"SIGSEGV", {shard(5, 3), shard(5, 6)}},
                                      {"SIGSEGV", {shard(5, 6), shard(5, 3)}}};
-  EXPECT_FALSE(deadly_shard_in({deaths[0], deaths[1]}, 3));
-  const auto why = deadly_shard_in(deaths, 3);
+  EXPECT_FALSE(deadly_shard_in({deaths[0], deaths[1]}, 3, ""));
+  const auto why = deadly_shard_in(deaths, 3, "");
   ASSERT_TRUE(why);
   EXPECT_EQ(why->find("step 5, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers"), 0u) << *why;
-  const auto two = deadly_shard_in({deaths[1], deaths[2]}, 2);
+  const auto two = deadly_shard_in({deaths[1], deaths[2]}, 2, "");
   ASSERT_TRUE(two);
   EXPECT_EQ(two->find("step 5, shard 3 (samples 96 to 127 in the order of epoch 2) or step 5, shard 6 (samples"), 0u)
       << *two;
@@ -51,13 +59,13 @@ TEST(Poison, NamesTheShardThatWasInFlightAtEachDeath) {
 TEST(Poison, NamesAPieceOfAnEvaluation) {
   const Work piece = {Work::Kind::evaluating, 7, 1, 0, 10, 1};
   const std::vector<Death> deaths(3, Death{"SIGABRT", {piece}});
-  const auto why = deadly_shard_in(deaths, 3);
+  const auto why = deadly_shard_in(deaths, 3, "");
   ASSERT_TRUE(why);
   EXPECT_EQ(why->find("evaluation at step 7, piece 1 (sample 10) killed 3 workers in turn (SIGABRT, SIGABRT, "
                       "SIGABRT): "),
             0u)
       << *why;
-  EXPECT_FALSE(deadly_shard_in({{"a", {piece}}, {"b", {shard(7, 1)}}, {"c", {shard(7, 1)}}}, 3));
+  EXPECT_FALSE(deadly_shard_in({{"a", {piece}}, {"b", {shard(7, 1)}}, {"c", {shard(7, 1)}}}, 3, ""));
 }
 
 TEST(Poison, ACommittedStepClearsItsShards) {

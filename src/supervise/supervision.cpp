@@ -17,6 +17,18 @@ std::string at_step(const Supervision& state) {
   return "step " + std::to_string(state.step);
 }
 
+// The command with which the user resumes the run.
+std::string resume_command(const Supervision& state) {
+  return "sinew resume " + state.run + " --workers " + std::to_string(state.wanted);
+}
+
+// Returns at which step a worker died. Its own shards say it exactly; the coordinator may not have reported that step.
+std::string step_of_death(const Supervision& state, const std::vector<Work>& doing) {
+  int64_t step = state.step;
+  for (const Work& work : doing) step = std::max(step, work.step);
+  return "step " + std::to_string(step);
+}
+
 // Counts a death that the worker itself caused. Every new step of the run resets the count.
 void count_failure(double now, Supervision& state, const ProcessEnd& end, bool young,
                    const SupervisionOptions& options) {
@@ -47,7 +59,7 @@ void count_limit(double now, Supervision& state, const WorkerState& worker, int 
   end_run(now, state, kTrainingError, false,
           std::to_string(deaths.count) + " workers in a row were killed by " + signal_name(signal) + " at " +
               at_step(state) + " and no step was made: " + limit_behind(signal) +
-              " ends every worker; the run is stopped\n  try: raise the limit, then sinew resume");
+              " ends every worker; the run is stopped\n  try: raise the limit. Then: " + resume_command(state));
 }
 
 // Counts a worker that ended with an error message. A single error may be a problem of the worker's machine. A second
@@ -113,7 +125,7 @@ bool died_of_a_shard(double now, Supervision& state, const WorkerState& worker, 
   const std::string how = way_of_dying(worker, end);
   if (how.empty() || doing.empty()) return false;
   state.deaths.push_back({how, doing});
-  const auto why = deadly_shard_in(state.deaths, options.most_deaths_at_a_shard);
+  const auto why = deadly_shard_in(state.deaths, options.most_deaths_at_a_shard, resume_command(state));
   if (why) end_run(now, state, kTrainingError, false, *why);
   return why.has_value();
 }
@@ -183,12 +195,12 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   const bool young = now - worker.started < options.young_seconds;
   const bool by_others = end.signal != 0 && !is_crash(end.signal);
   delay_start(now, state.early_exits, state.next_start, young && !by_others, options);
-  if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + at_step(state);
+  if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + step_of_death(state, doing);
   if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options, cause);
   if (end.signal == SIGKILL) count_kill(now, state, options);
   if (is_limit(end.signal)) count_limit(now, state, worker, end.signal, options);
   if (!by_others) count_failure(now, state, end, young, options);
-  return name_of(worker) + " was " + to_string(end) + " at " + at_step(state);
+  return name_of(worker) + " was " + to_string(end) + " at " + step_of_death(state, doing);
 }
 
 void worker_hangs(Supervision& state, pid_t pid, const std::string& why) {
@@ -360,7 +372,7 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
     if (state.left_with_checkpoint) return end_run(now, state, kResumable, true, "");
     end_run(now, state, 128 + state.stop.signal(), false,
-            "there was no worker to save a checkpoint; the newest checkpoint stands");
+            "there was no worker that could save a checkpoint");
   } else if (too_late) {
     for (WorkerState& worker : state.workers)
       ask_to_leave(now, worker, options.leave_seconds, options, actions, "the stop takes too long");

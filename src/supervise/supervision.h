@@ -85,6 +85,7 @@ struct RunOver {
 };
 
 struct Supervision {
+  std::string run = "RUN";  // the run directory as a word of a command line
   int64_t wanted = 1;
   std::vector<WorkerState> workers;  // the workers that live; oldest first
   CoordinatorProcess coordinator;

@@ -79,6 +79,7 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   const auto processes = machine_processes(starting);
   const auto coordinator = file_coordinator_link(directory);
   SupervisorShellOptions shell;
+  shell.run_directory = directory;
   shell.workers = options.workers;
   shell.elsewhere = options.elsewhere;
   if (options.launch.sandbox) shell.most = options.workers;

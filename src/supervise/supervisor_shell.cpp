@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/exit_code.h"
+#include "base/printable.h"
+#include "base/process.h"
 
 namespace sinew::supervise {
 namespace {
@@ -39,6 +41,7 @@ SupervisorShell::SupervisorShell(SupervisorShellOptions options, RunProcesses& p
                                  Clock& clock)
     : options_(std::move(options)), processes_(processes), coordinator_(coordinator), clock_(clock) {
   state_.wanted = options_.workers;
+  if (!options_.run_directory.empty()) state_.run = shell_quoted(options_.run_directory);
   watch_options_.least_seconds = options_.hang_seconds;
 }
 
@@ -169,7 +172,7 @@ std::optional<int> SupervisorShell::act(const Action& action) {
     case Action::Kind::send: processes_.send(action.pid, action.signal); break;
     case Action::Kind::request_stop:
       state_.stop_delivered =
-          ask([&] { return coordinator_.control("stop", kResumable, signal_name(state_.stop.signal())); });
+          ask([&] { return coordinator_.control("stop", kResumable, stopped_by(state_.stop.signal())); });
       break;
     case Action::Kind::finish: return finish(action);
   }

@@ -18,6 +18,7 @@
 namespace sinew::supervise {
 
 struct SupervisorShellOptions {
+  std::string run_directory;  // as messages name it
   int64_t workers = 1;
   int64_t elsewhere = 0;     // workers of the run that other supervisors keep alive
   int64_t most = INT64_MAX;  // the most workers that it keeps alive, whatever the coordinator wants

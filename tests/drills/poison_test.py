@@ -55,7 +55,7 @@ class Poison(sp.Drill):
         self.assertEqual(sp.digests(directory), self.calm)
 
     def assert_named(self, said, ways):
-        self.assertRegex(said, NAMED + rf" killed {MOST_DEATHS} workers in turn \({ways}\): sinew stops the run")
+        self.assertRegex(said, NAMED + rf" killed {MOST_DEATHS} workers in turn \({ways}\): the run is stopped")
         self.assertIn("  try: look at those samples", said)
 
     def started(self, directory):

@@ -359,7 +359,7 @@ class Supervisor(unittest.TestCase):
             with Run(self, 1, FAKE_WORK="412 3", FAKE_FATE=f"signal {int(number)}") as run:
                 run.ends(1)
                 self.assertIn("step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn "
-                              f"({how}, {how}, {how}): sinew stops the run", run.errors.read_text())
+                              f"({how}, {how}, {how}): the run is stopped", run.errors.read_text())
                 self.assertEqual(len(run.started()), 3)
 
     def test_a_worker_that_blocks_the_run_is_named_then_killed(self):
