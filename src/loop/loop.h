@@ -171,8 +171,9 @@ struct RunOptions {
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
   report::ReporterOptions screen;                  // how progress is shown; the loop sets the fields about files
-  std::atomic<int>* stop_signals = nullptr;        // above 0 once SIGINT, SIGTERM or SIGHUP asked to stop
+  std::atomic<int>* stop_signals = nullptr;        // SIGINT, SIGTERM or SIGHUP once it asked to stop
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
+  int64_t workers_here = 1;                        // workers of the run on this machine
   OnWork on_work = nullptr;
   BeginTime began;  // when the run began to prepare
   // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and

@@ -1,11 +1,11 @@
 // Runs the loop of a run: applies control entries, makes one step, and does what is due after it.
+#include "base/process.h"
 #include "loop/one_run.h"
 #include "rundir/rundir.h"
 
 namespace sinew::loop {
 namespace {
 
-constexpr const char* kBySignal = "stopped by a signal";
 constexpr double kPlaceCheckSeconds = 1;  // seconds between two looks at the run's directory
 constexpr double kSuccessorSeconds = 10;  // time for a suspended or starting worker to join
 
@@ -140,7 +140,7 @@ bool Run::advance() {
     return false;
   }
   if (total_steps_ && state().step.value >= *total_steps_) {
-    stop_reason_ = "all " + std::to_string(*total_steps_) + " steps are done";
+    stop_reason_ = "all steps are done";
     return false;
   }
   if (budget_steps_ && state().step.value >= *budget_steps_) {
@@ -269,7 +269,7 @@ void Run::poll_signals() {
   if (stops > seen_stops_) {
     seen_stops_ = stops;
     if (!members_) {
-      request(ControlEntry::Kind::stop, kResumable, kBySignal);
+      request(ControlEntry::Kind::stop, kResumable, stopped_by(seen_stops_));
     } else {
       members_->leave();  // the run continues without this worker
     }
@@ -296,7 +296,7 @@ void Run::poll_leaving() {
     alone_since_ = now();
   } else if (now() - *alone_since_ >= kSuccessorSeconds) {
     alone_since_ = now();
-    request(ControlEntry::Kind::stop, kResumable, kBySignal);
+    request(ControlEntry::Kind::stop, kResumable, stopped_by(seen_stops_));
   }
 }
 

@@ -172,7 +172,8 @@ void Run::log_start() {
                  job.name + ": " + job.model.name + ", " + std::to_string(plan_.parameters) + " parameters; " +
                      std::to_string(plan_.data.train_size) + " training samples, batch " +
                      std::to_string(job.trainer.batch_size) + " in " + std::to_string(plan_.shards) + " shards on " +
-                     std::to_string(plan_.lanes) + (members_ ? " lanes per worker; " : " lanes; ") +
+                     std::to_string(plan_.lanes) + (plan_.lanes == 1 ? " lane" : " lanes") +
+                     (members_ ? " per worker; " : "; ") +
                      job.trainer.precision + " on " + job.trainer.device);
   if (members_)
     reporter_->say(report::Level::info, "comparison",

@@ -73,9 +73,11 @@ void Run::finish() {
   if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
   reporter_->finish(stop_status_ == "done");
   reporter_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
+  const std::string workers =
+      members_ && options_.workers_here > 1 ? " --workers " + std::to_string(options_.workers_here) : "";
   if (!options.empty() || stop_status_ == "stopped")
     reporter_->say(report::Level::info, "go_on",
-                   "to go on: sinew resume " + shell_quoted(options_.run_directory) + options);
+                   "to go on: sinew resume " + shell_quoted(options_.run_directory) + workers + options);
   reporter_->flush();
   result_ = {exit_code_, Step(outcome.steps), {}, outcome.last};
   SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
@@ -155,7 +157,9 @@ void Run::restore_best() {
                      "the model is that of step " + std::to_string(state().step.value) + ", the last; " +
                          plan_.job.checkpoint.monitor + " was best at step " +
                          std::to_string(evaluation.best_step.value) + " (" + rounded_text(*evaluation.best, 4) +
-                         "), which a job with early_stopping: " + plan_.job.checkpoint.monitor + " keeps");
+                         "). To get the best one, train with " +
+                         (early.monitor.empty() ? "early_stopping.monitor=" + plan_.job.checkpoint.monitor
+                                                : std::string("early_stopping.restore_best=true")));
     return;
   }
   const std::string lost = "no checkpoint has the best state, of step " + std::to_string(evaluation.best_step.value) +

@@ -1,8 +1,8 @@
 // Shows a run's progress: lines of metrics, the live line, and status facts for users.
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "base/short_number.h"
 #include "loop/one_run.h"
 
 namespace sinew::loop {
@@ -17,9 +17,7 @@ std::string metrics_text(const report::Metrics& metrics) {
   std::string line;
   for (const auto& [name, value] : metrics) {
     if (report::is_detail(name)) continue;
-    char text[64];
-    std::snprintf(text, sizeof text, "  %s %.4f", name.c_str(), value);
-    line += text;
+    line.append("  ").append(name).append(" ").append(short_number(value));
   }
   return line;
 }

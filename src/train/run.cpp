@@ -67,6 +67,7 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, 
   wanted.screen.tells_crash = !options.join;  // otherwise, the supervisor of the workers says it
   wanted.stop_signals = options.stop_signals;
   wanted.checkpoint_signals = options.checkpoint_signals;
+  wanted.workers_here = options.workers_here;
   wanted.on_work = options.on_work;
   wanted.began = began;
   wanted.place_lost = [&place] { return place.lost(); };

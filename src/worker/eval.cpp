@@ -125,8 +125,7 @@ int run_eval(const task::Evaluate& task) {
   } else {
     print_for_people(trained, part, result);
   }
-  if (std::fflush(stdout) != 0)
-    throw Error("OUTPUT_FAILED", "cannot write to standard output", "check the file or program that receives it");
+  flush_stdout();
   return 0;
 }
 

@@ -50,7 +50,8 @@ void on_stop(int signal) {
     report::leave_live_line();
     _exit(128 + signal);
   }
-  stop_signals.store(1);
+  int none = 0;
+  stop_signals.compare_exchange_strong(none, signal);
 }
 void on_checkpoint(int) {
   checkpoint_signals.fetch_add(1);

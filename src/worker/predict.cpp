@@ -95,17 +95,8 @@ struct Rows {
   }
 };
 
-[[noreturn]] void fail_to_write() {
-  throw Error("OUTPUT_FAILED", "cannot write to standard output",
-              "check the file or program that receives it, or give -o FILE");
-}
-
 void write_to_stdout(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) fail_to_write();
-}
-
-void flush_stdout() {
-  if (std::fflush(stdout) != 0) fail_to_write();
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) output_failed();
 }
 
 // Writes the prompt and what the model makes of it. A terminal gets no control characters.

@@ -23,7 +23,12 @@ struct JobRefused : UsageError {
 spec::Job read_job_file(const std::string& path, const std::vector<std::string>& overrides);
 spec::Job read_job_text(const std::string& yaml, const std::string& name, const std::vector<std::string>& overrides);
 
-// stop_signals is 1 once SIGINT, SIGTERM or SIGHUP has asked the training to stop. checkpoint_signals counts the
+// Flush what was printed, and fail because it could not be printed. If the program that reads the output has ended, as
+// `head` does, both end this process quietly. Otherwise they throw Error.
+void flush_stdout();
+[[noreturn]] void output_failed();
+
+// stop_signals is SIGINT, SIGTERM or SIGHUP once it has asked the training to stop. checkpoint_signals counts the
 // SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 
