@@ -13,8 +13,10 @@ import datetime
 import gzip
 import json
 import math
+import os
 import pathlib
 import re
+import signal
 import struct
 import sys
 
@@ -243,4 +245,10 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of the output, such as head, has ended; Python must not flush at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 128 + signal.SIGPIPE
+    sys.exit(code)
