@@ -42,7 +42,14 @@ std::string describe(const DataInfo& info) {
   std::string text = std::to_string(info.train_size) + " training";
   if (info.val_size > 0) text += ", " + std::to_string(info.val_size) + " validation";
   if (info.test_size > 0) text += ", " + std::to_string(info.test_size) + " test";
-  text += " samples of shape " + shape_text(info.input_shape);
+  const auto columns = std::ranges::count_if(
+      info.columns, [](const ColumnFacts& column) { return column.kind != "target" && column.kind != "ignored"; });
+  if (columns > 0) {
+    text += " rows with " + std::to_string(columns) + (columns == 1 ? " input column" : " input columns");
+    if (info.input_shape != Shape{columns}) text += " (" + shape_text(info.input_shape) + " numbers)";
+  } else {
+    text += " samples of shape " + shape_text(info.input_shape);
+  }
   if (info.task == Task::classification) text += ", " + std::to_string(info.classes) + " classes";
   if (info.task == Task::regression) text += ", a number to predict";
   if (info.task == Task::next_token) text += ", a vocabulary of " + std::to_string(info.classes);
