@@ -8,6 +8,8 @@
 namespace sinew::train {
 namespace {
 
+constexpr const char* kNoTime = "there was no time left";
+
 using namespace sanity;
 
 constexpr int64_t kMaxSamples = 100'000;  // most samples of each split that are examined
@@ -98,7 +100,7 @@ SanityFinding run_one(const Entry& entry, Subject& subject) {
     finding.what = subject.no_training;
   } else if (began >= subject.deadline) {
     finding.verdict = Verdict::skip;
-    finding.what = "there was no time left";
+    finding.what = kNoTime;
   } else {
     try {
       (subject.returns_only_loss() ? entry.run_loss_only : entry.run)(subject, finding);
@@ -165,12 +167,15 @@ std::string findings_summary(const std::vector<SanityFinding>& findings, double 
     return std::count_if(findings.begin(), findings.end(),
                          [&](const SanityFinding& finding) { return finding.verdict == verdict; });
   };
-  std::string text = all_sane(findings) ? "sane: " : "not sane: ";
+  const auto untried = std::count_if(findings.begin(), findings.end(),
+                                     [](const SanityFinding& finding) { return finding.what == kNoTime; });
+  std::string text = !all_sane(findings) ? "not sane: " : untried > 0 ? "sane so far: " : "sane: ";
   text += std::to_string(count(Verdict::pass)) + " checks passed";
   for (const auto& [verdict, word] : {std::pair{Verdict::fail, " failed"}, std::pair{Verdict::warn, " warned"},
                                       std::pair{Verdict::skip, " skipped"}}) {
     if (count(verdict) > 0) text += ", " + std::to_string(count(verdict)) + word;
   }
+  if (untried > 0) text += " (" + std::to_string(untried) + " for lack of time: give more with --time)";
   return text + format(" (%.0f s)", seconds);
 }
 
