@@ -57,8 +57,8 @@ struct TablesOfFolder {
 };
 TablesOfFolder tables_of_folder(const std::string& folder);
 
-// The tables of a folder that are named as its splits: train.csv, beside val.csv (or valid, validation, dev) or test.csv.
-// All paths are empty if there is no such train.csv.
+// The tables of a folder that are named as its splits: train.csv, beside val.csv (or valid, validation, dev) or
+// test.csv. All paths are empty if there is no such train.csv.
 struct SplitsOfFolder {
   std::string train, val, test;
   std::vector<std::string> others;  // tables of the folder that are no split

@@ -173,8 +173,7 @@ void Run::log_start() {
                      std::to_string(plan_.data.train_size) + " training samples, batch " +
                      std::to_string(job.trainer.batch_size) + " in " + std::to_string(plan_.shards) + " shards on " +
                      std::to_string(plan_.lanes) + (plan_.lanes == 1 ? " lane" : " lanes") +
-                     (members_ ? " per worker; " : "; ") +
-                     job.trainer.precision + " on " + job.trainer.device);
+                     (members_ ? " per worker; " : "; ") + job.trainer.precision + " on " + job.trainer.device);
   if (members_)
     reporter_->say(report::Level::info, "comparison",
                    "workers compare their states: the whole state within " + std::to_string(plan_.compared_parts) +

@@ -127,9 +127,9 @@ void Run::submit_pending() {
   }
   const std::string trouble = save_trouble();
   if (trouble != reported_trouble_ && !trouble.empty()) {
-    reporter_->say(report::Level::warning, "checkpoint_failed",
-                   (trouble.starts_with("saved, ") ? "checkpoint " : "checkpoint not saved: ") + trouble +
-                       "; training continues");
+    reporter_->say(
+        report::Level::warning, "checkpoint_failed",
+        (trouble.starts_with("saved, ") ? "checkpoint " : "checkpoint not saved: ") + trouble + "; training continues");
   }
   reported_trouble_ = trouble;
 }

@@ -239,8 +239,8 @@ TEST(Runs, compare_narrows_the_values_before_the_keys) {
   const TemporaryDirectory root;
   const std::string value(70, 'x');
   for (const char* run : {"1", "2"})
-    make_run(root / "a/20251121T040000Z-000" + run, "checkpoint:\n  save_interval: " + value + run +
-                                                        "\n  save_interval_of_best: " + value + run + "\n");
+    make_run(root / "a/20251121T040000Z-000" + run,
+             "checkpoint:\n  save_interval: " + value + run + "\n  save_interval_of_best: " + value + run + "\n");
   const std::string table = compare_table(find_runs(root.path), 60);
   for (const char* key : {"  checkpoint.save_interval  ", "  checkpoint.save_interval_of_best"})
     EXPECT_NE(table.find(std::string(key).substr(0, 30)), std::string::npos) << table;

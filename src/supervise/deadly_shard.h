@@ -26,7 +26,6 @@ void forget_before(int64_t step, std::vector<Death>& deaths);
 // worker with several lanes dies with several shards in flight, so the reason names the shards that occur most often.
 // SIGKILL counts like other deaths, because the kernel sends it when memory is short. Kills by a user rarely hit the
 // same shard `most` times.
-std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most,
-                                           const std::string& resume);
+std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most, const std::string& resume);
 
 }  // namespace sinew::supervise
