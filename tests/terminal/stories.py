@@ -146,7 +146,8 @@ def stopped(place, columns):
     if columns == 80:  # the commands are the same in all windows
         place.run(columns, CRASH, 139)
         for screen in [screen for screen in place.screens if screen.wanted_code == 75]:
-            place.stop(place.open(columns, command_after("to go on: ", screen)), "step 40:")
+            # The next evaluation, whichever step it is of. In the live line, colours separate a name from its number.
+            place.stop(place.open(columns, command_after("to go on: ", screen)), "train/loss 0.")
 
 
 def tuned(place, columns):
