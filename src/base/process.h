@@ -24,7 +24,7 @@ struct ProcessEnd {
 };
 std::string to_string(const ProcessEnd& end);  // "ended with exit code 1", "killed by SIGKILL"
 std::string signal_name(int signal);           // "SIGKILL"; "signal 77" for a number without a name
-std::string stopped_by(int signal);  // "stopped by SIGINT (Ctrl-C)"
+std::string stopped_by(int signal);            // "stopped by SIGINT (Ctrl-C)"
 
 // What the kernel knows about a process of this machine. process_facts returns nullopt if there is no such process.
 struct ProcessFacts {

@@ -168,8 +168,7 @@ std::string member_table(const CoordinatorStatus& status) {
     std::snprintf(share, sizeof share, "%.0f%%", 100 * member.work_share);
     std::snprintf(speed, sizeof speed, "%.1f", member.speed);
     rows.push_back({std::to_string(member.id), std::to_string(member.pid), member.host.substr(0, 64),
-                    member.phase + (member.id == status.leader ? "*" : ""), share, speed,
-                    std::to_string(member.step)});
+                    member.phase + (member.id == status.leader ? "*" : ""), share, speed, std::to_string(member.step)});
     if (tokens) rows.back().push_back(member.token);
   }
   std::string text;

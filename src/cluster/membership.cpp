@@ -358,8 +358,7 @@ Decision next_view(double now, const ClusterState& state, const ClusterOptions& 
   take_out_orphans(draft);
   add_waiting_members(draft);
   let_shares_follow(draft);
-  if (draft.sentences.empty())
-    return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = kNothingChanged};
+  if (draft.sentences.empty()) return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = kNothingChanged};
   return with_view(draft, false);
 }
 

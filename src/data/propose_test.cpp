@@ -120,7 +120,8 @@ TEST_F(Propose, Tables) {
   EXPECT_EQ(goods.job.data.columns.target, "price");
   EXPECT_FALSE(goods.trouble.has_value());
   EXPECT_THAT(goods.details, Contains(HasSubstr("identifier")));
-  EXPECT_THAT(goods.remarks, Contains(HasSubstr(" rows with 3 input columns, a number to predict"))) << "not the shape of the encoded columns";
+  EXPECT_THAT(goods.remarks, Contains(HasSubstr(" rows with 3 input columns, a number to predict")))
+      << "not the shape of the encoded columns";
   EXPECT_EQ(goods.job.model, spec::default_model("tabular"));
   EXPECT_EQ(goods.job.optimizer.lr, 0.2);  // a number to predict
   EXPECT_EQ(goods.job.loss.label_smoothing, 0);

@@ -88,10 +88,12 @@ TEST(StudySummary, NamesViolatedConstraints) {
 
 TEST(StudySummary, TheCommandIsQuotedForAShell) {
   const StudyHead head{"", {"data.train.path=a b.csv"}, "tpe", "none", {{{"val/loss", true}}, {}}, 30, 0};
-  tune::Study study(study_options(head, tune::read_space(R"([{"name":"model.hidden","type":"cat","choices":["[8]","[16]"]}])"), 7));
+  tune::Study study(
+      study_options(head, tune::read_space(R"([{"name":"model.hidden","type":"cat","choices":["[8]","[16]"]}])"), 7));
   study.tell(study.start({{0}, "test", "", {}}), tune::TrialState::complete, {2}, {});
-  EXPECT_THAT(study_summary("runs/my x", study, head),
-              HasSubstr("to train it again: sinew train 'runs/my x/job.yaml' 'data.train.path=a b.csv' 'model.hidden=[8]'\n"));
+  EXPECT_THAT(
+      study_summary("runs/my x", study, head),
+      HasSubstr("to train it again: sinew train 'runs/my x/job.yaml' 'data.train.path=a b.csv' 'model.hidden=[8]'\n"));
 }
 
 }  // namespace

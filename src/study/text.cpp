@@ -120,7 +120,8 @@ std::string study_summary(const std::string& directory, const tune::Study& study
   if (trials[0]->from) return text + generations_text(study, *trials[0]);
   std::string given;
   for (const std::string& word : head.overrides) given += " " + shell_quoted(word);
-  return text + "to train it again: sinew train " + shell_quoted(directory + "/job.yaml") + given + changes(study, *trials[0]) + "\n";
+  return text + "to train it again: sinew train " + shell_quoted(directory + "/job.yaml") + given +
+         changes(study, *trials[0]) + "\n";
 }
 
 }  // namespace sinew::study

@@ -47,8 +47,7 @@ void forget_before(int64_t step, std::vector<Death>& deaths) {
   });
 }
 
-std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most,
-                                           const std::string& resume) {
+std::optional<std::string> deadly_shard_in(const std::vector<Death>& deaths, int64_t most, const std::string& resume) {
   std::vector<Work> guilty;
   int64_t worst = most;
   for (const Death& death : deaths) {

@@ -28,11 +28,12 @@ TEST(Poison, NamesAShardThatKilledThreeWorkersWithItsSamples) {
   world.obey();
   ASSERT_TRUE(world.finished);
   EXPECT_EQ(world.finished->code, 1);
-  EXPECT_EQ(world.finished->why,
-            "step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn (SIGSEGV, SIGSEGV, "
-            "SIGKILL: perhaps out of memory): the run is stopped\n"
-            "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1. Then: sinew resume RUN "
-            "--workers 8");
+  EXPECT_EQ(
+      world.finished->why,
+      "step 412, shard 3 (samples 96 to 127 in the order of epoch 2) killed 3 workers in turn (SIGSEGV, SIGSEGV, "
+      "SIGKILL: perhaps out of memory): the run is stopped\n"
+      "  try: look at those samples; if memory is short, fewer workers or trainer.lanes=1. Then: sinew resume RUN "
+      "--workers 8");
 }
 
 TEST(Poison, AWorkerDiesAtTheStepOfItsShardAlsoIfNobodyHasReportedIt) {

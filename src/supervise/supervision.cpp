@@ -195,7 +195,8 @@ std::string worker_ended(double now, Supervision& state, pid_t pid, const Proces
   const bool young = now - worker.started < options.young_seconds;
   const bool by_others = end.signal != 0 && !is_crash(end.signal);
   delay_start(now, state.early_exits, state.next_start, young && !by_others, options);
-  if (poison) return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + step_of_death(state, doing);
+  if (poison)
+    return name_of(worker) + (end.signal != 0 ? " was " : " ") + to_string(end) + " at " + step_of_death(state, doing);
   if (end.signal == 0) return ended_by_code(now, state, worker, end.code, young, !doing.empty(), options, cause);
   if (end.signal == SIGKILL) count_kill(now, state, options);
   if (is_limit(end.signal)) count_limit(now, state, worker, end.signal, options);
@@ -371,8 +372,7 @@ void stop_orderly(double now, Supervision& state, const SupervisionOptions& opti
   const bool too_late = now - *state.stop_since >= options.stop_seconds;
   if (!state.begun || (state.workers.empty() && (state.computing == 0 || too_late))) {
     if (state.left_with_checkpoint) return end_run(now, state, kResumable, true, "");
-    end_run(now, state, 128 + state.stop.signal(), false,
-            "there was no worker that could save a checkpoint");
+    end_run(now, state, 128 + state.stop.signal(), false, "there was no worker that could save a checkpoint");
   } else if (too_late) {
     for (WorkerState& worker : state.workers)
       ask_to_leave(now, worker, options.leave_seconds, options, actions, "the stop takes too long");

@@ -75,7 +75,8 @@ class Screens(unittest.TestCase):
                 self.assertEqual([line for line in screen.lines if faults.TABLE_HEAD.search(line) or line.startswith("  running ")], [])
 
     def test_nothing_of_a_progress_line_is_left(self):
-        self.each(self.screens, lambda s: faults.remainders(s.lines) + faults.glued(s.lines))
+        live = [screen for screen in self.screens if "sinew ps" not in screen.command]  # it shows the same facts, wrapped
+        self.each(live, lambda s: faults.remainders(s.lines) + faults.glued(s.lines))
 
     def test_one_progress_line_remains(self):
         runs = [screen for screen in self.of("sinew (train|resume) ", True) if faults.progress_lines(faults.drawn(screen.raw))
