@@ -197,7 +197,7 @@ class Supervisor(unittest.TestCase):
             self.assertIn("3 of 3 workers, step ", shown.stdout)
             for pid in three:
                 self.assertIn(f" {pid} ", shown.stdout)
-            self.assertIn("\ngeneration ", shown.stdout)
+            self.assertIn("\nlast decisions (times in UTC):\n", shown.stdout)
             self.assertIn("computing*", shown.stdout)
             run.sinew("scale", str(run.directory), "1")
             self.assertEqual(run.wait_computing(1), first, "the newest leave")
