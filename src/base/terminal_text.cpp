@@ -138,6 +138,13 @@ void print_text(std::FILE* stream, std::string_view text) {
   std::fwrite(shown.data(), 1, shown.size(), stream);
 }
 
+void print_help(std::string_view text) {
+  constexpr int kUsual = 118;
+  const int columns = columns_of(::fileno(stdout));
+  const std::string shown = wrap_rows(text, columns > 0 ? columns : kUsual);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
 void print_error(const std::string& who, const Error& error) {
   const std::string hint = error.hint.empty() ? "" : "\n  try: " + error.hint;
   print_text(stderr, printable(who + ": " + to_string(error) + hint, true) + "\n");

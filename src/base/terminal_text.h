@@ -1,6 +1,6 @@
 // Breaks texts between words where a terminal would break them inside a word. A pipe or a file gets whole lines.
 //
-// All rooms that print may call it. Only print_text, print_error and columns_of look at the real terminal.
+// All rooms that print may call it. Only columns_of and what prints look at the real terminal.
 #pragma once
 
 #include <cstdio>
@@ -30,6 +30,8 @@ int columns_of(int descriptor);
 
 // Prints a text, on a terminal with wrap_rows.
 void print_text(std::FILE* stream, std::string_view text);
+// Prints a help text to stdout with wrap_rows: people also read it in a pager, so a pipe gets lines of 118 columns.
+void print_help(std::string_view text);
 // Prints the error to stderr: "WHO: what is wrong [CODE]", and below it what to try. It may quote text of any origin.
 void print_error(const std::string& who, const Error& error);
 

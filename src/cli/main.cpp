@@ -54,7 +54,7 @@ int print_help() {
     if (help != nullptr)
       text += std::string("  ").append(name).append(13 - std::string(name).size(), ' ') + help + "\n";
   }
-  print_text(stdout, text + "\n'sinew COMMAND --help' explains a command; 'sinew --version' prints the version.\n");
+  sinew::print_help(text + "\n'sinew COMMAND --help' explains a command; 'sinew --version' prints the version.\n");
   return kDone;
 }
 

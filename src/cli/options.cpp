@@ -164,7 +164,7 @@ bool Options::parse(const Arguments& arguments) {
     } else if (word == "--") {
       only_words = true;
     } else if (word == "--help" || word == "-h") {
-      print_text(stdout, help());
+      print_help(help());
       return false;
     } else if (word == "--help=markdown") {
       std::fputs(markdown().c_str(), stdout);

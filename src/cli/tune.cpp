@@ -21,9 +21,9 @@ namespace {
 
 void print_list() {
   std::puts("samplers:");
-  for (const auto& maker : tune::samplers()) print_text(stdout, help_row(maker.name, maker.help));
+  for (const auto& maker : tune::samplers()) print_help(help_row(maker.name, maker.help));
   std::puts("\npruners:");
-  for (const auto& maker : tune::pruners()) print_text(stdout, help_row(maker.name, maker.help));
+  for (const auto& maker : tune::pruners()) print_help(help_row(maker.name, maker.help));
 }
 
 study::TerminalSize terminal_size() {

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kFreeCells = 1 << 20;  // a table may hold this many cells, plus one for each byte of its files
 constexpr size_t kMostNotes = 20;       // the most notes about the names in one file
 constexpr double kMissingNumber = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLargest = std::numeric_limits<float>::max();  // training computes with float32
+constexpr double kLargest = std::numeric_limits<float>::max(), kMostFinite = std::numeric_limits<double>::max();
 constexpr size_t kNoField = ~size_t{0};
 
 // Why a row was not added.
@@ -226,10 +226,12 @@ class TableBuilder {
     return slot.last;
   }
 
-  static double number_of(const Column& column, const Field& field, std::string& problem) {
+  double number_of(const Column& column, const Field& field, std::string& problem) const {
     const bool word = field.kind == Field::Kind::text && column.format.kind == CellKind::number;
     const auto number = word ? std::nullopt : parse_cell(field.text, column.format);
-    if (number && std::abs(*number) <= kLargest) return *number;
+    // Training computes with float32. A prediction for a larger number says itself that the model overflows.
+    const double most = request_.reader == TableRequest::Reader::training ? kLargest : kMostFinite;
+    if (number && std::abs(*number) <= most) return *number;
     problem = number ? "holds " + printable_start(field.text) +
                            (std::isfinite(*number) ? ", which is beyond the range of 32-bit numbers (3.4e38)"
                                                    : ", which is not a finite number")
