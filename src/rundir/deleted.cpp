@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "rundir/rundir.h"
 
 namespace sinew::rundir {
@@ -40,11 +41,11 @@ std::string deleted_root(const std::string& root) {
 
 std::string delete_run(const std::string& root, const std::string& directory) {
   const fs::path place = place_below(root, directory);
-  if (const std::string leader = running_place(directory); !leader.empty() && leader != directory)
-    throw UsageError("RUN_IN_USE", directory + " is a study that a process leads now",
-                     "stop it first: sinew stop " + directory);
+  const std::string cure = "stop it first: sinew stop " + shell_quoted(directory);
   const auto lock = RunLock::take(directory);
-  if (!lock) throw UsageError("RUN_IN_USE", lock.error(), "stop it first: sinew stop " + directory);
+  if (!lock) throw UsageError("RUN_IN_USE", lock.error(), cure);
+  if (!leading_place(directory).empty())
+    throw UsageError("RUN_IN_USE", directory + " is a study that a process leads now", cure);
   const fs::path to = fs::path(deleted_root(root)) / place;
   move_run(fs::canonical(directory), to);  // not a link that leads to the run
   return to.string();

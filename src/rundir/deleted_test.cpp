@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <future>
+#include <thread>
 
 #include "base/expected_error.h"
 #include "rundir/rundir.h"
@@ -48,6 +50,28 @@ TEST_F(Deleted, ForGoodMeansForGood) {
   remove_deleted_run(root_, "aaaa");
   EXPECT_EQ(run_directories(deleted_root(root_)).size(), 0U);
   EXPECT_ERROR(error_of([&] { remove_deleted_run(root_, "aaaa"); }), "RUN_NOT_FOUND", "");
+}
+
+// A leader holds the lock of its study only for instants, for example while it appends to the record.
+TEST_F(Deleted, AStudyThatIsLedStaysWheneverItsLockIsFree) {
+  const std::string study = root_ + "/job/20261101T000000Z-aaaa", leader = file_in(study, kLeaders) + "/one";
+  std::filesystem::create_directories(leader);
+  {
+    const auto alive = RunLock::take(leader);
+    EXPECT_ERROR(error_of([&] { delete_run(root_, study); }), "RUN_IN_USE", "leads now");
+    std::promise<void> held;
+    std::thread appends([&] {
+      const auto lock = RunLock::take(study);
+      held.set_value();
+      system_clock().sleep_seconds(RunLock::kPatienceSeconds / 4);
+    });
+    held.get_future().wait();
+    EXPECT_ERROR(error_of([&] { delete_run(root_, study); }), "RUN_IN_USE", "");
+    appends.join();
+    EXPECT_EQ(count(), 1U);
+  }
+  delete_run(root_, study);
+  EXPECT_EQ(count(), 0U);
 }
 
 TEST_F(Deleted, WhatMustStayStays) {

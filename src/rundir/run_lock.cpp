@@ -157,14 +157,17 @@ bool lock_is_held(const std::string& directory) {
   return held;
 }
 
-std::string running_place(const std::string& directory) {
-  if (lock_is_held(directory)) return directory;
+std::string leading_place(const std::string& study) {
   namespace fs = std::filesystem;
   std::error_code code;
-  for (fs::directory_iterator it(file_in(directory, kLeaders), code), end; !code && it != end; it.increment(code)) {
+  for (fs::directory_iterator it(file_in(study, kLeaders), code), end; !code && it != end; it.increment(code)) {
     if (lock_is_held(it->path().string())) return it->path().string();
   }
   return "";
+}
+
+std::string running_place(const std::string& directory) {
+  return lock_is_held(directory) ? directory : leading_place(directory);
 }
 
 std::optional<LockHolder> lock_holder(const std::string& directory) {

@@ -98,6 +98,9 @@ bool lock_is_held(const std::string& directory);
 
 // The processes that lead a study each hold the lock of a directory below this one.
 inline constexpr const char* kLeaders = ".sinew/processes";
+// Returns the directory of a living leader, or "" if none leads the study. A leader begins only while it holds the
+// study's own lock, so none can begin while the caller holds that lock.
+std::string leading_place(const std::string& study);
 // Returns the directory with the lock that a process of the run holds now: the run's own, or that of a leader if the
 // run is a study. Returns "" if the run does not run.
 std::string running_place(const std::string& directory);
