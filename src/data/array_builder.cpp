@@ -104,8 +104,7 @@ class ArrayDatasetBuilder {
     if (request.takes_any()) {
       const bool stratify = options_.stratify && info().task == Task::classification && info().target_shape.empty();
       if (stratify) request.classes = train.labels.classes;
-      SplitIndices indices = split_samples(request);
-      info().notes = fold_notes(request, indices);
+      SplitIndices indices = split_samples(request, info().notes);
       const auto chosen = [&](std::vector<int64_t> samples) {
         return ArraySamples{train.arrays, std::move(samples), false, train.labels};
       };

@@ -161,8 +161,7 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
     for (const ImageFile& file : all) classes.push_back(index.at(file.label));
     request.classes = classes;
   }
-  const SplitIndices indices = split_samples(request);
-  for (std::string& note : fold_notes(request, indices)) info.notes.push_back(std::move(note));
+  const SplitIndices indices = split_samples(request, info.notes);
   const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
     for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
   };

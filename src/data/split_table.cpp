@@ -52,12 +52,6 @@ std::string sizes_text(const SplitIndices& splits) {
          " for test";
 }
 
-SplitIndices split_and_note(const SplitRequest& request, std::vector<std::string>& notes) {
-  SplitIndices splits = split_samples(request);
-  for (std::string& note : fold_notes(request, splits)) notes.push_back(std::move(note));
-  return splits;
-}
-
 }  // namespace
 
 SplitIndices split_table(const Table& table, const Targets& targets, const spec::DataOptions& options,
@@ -68,7 +62,7 @@ SplitIndices split_table(const Table& table, const Targets& targets, const spec:
     const std::string& name = options.split_group;
     const Groups groups = groups_of(*table.find(name), targets.rows);
     request.groups = groups.of;
-    const SplitIndices splits = split_and_note(request, notes);
+    const SplitIndices splits = split_samples(request, notes);
     notes.push_back("the splits keep the " + with_commas(groups.count) + " groups of '" + name +
                     "' together: " + sizes_text(splits));
     if (groups.without > 0) {
@@ -79,7 +73,7 @@ SplitIndices split_table(const Table& table, const Targets& targets, const spec:
   if (!options.split_by.empty()) {
     const std::vector<double> times = times_of(table, *table.find(options.split_by), targets.rows);
     request.times = times;
-    const SplitIndices splits = split_and_note(request, notes);
+    const SplitIndices splits = split_samples(request, notes);
     notes.push_back(
         "the splits follow '" + options.split_by +
         (request.folds > 0 ? "', training uses the rows before its fold: " : "', the latest rows are test data: ") +
@@ -87,7 +81,7 @@ SplitIndices split_table(const Table& table, const Targets& targets, const spec:
     return splits;
   }
   if (options.stratify) request.classes = targets.classes;  // empty for a regression
-  return split_and_note(request, notes);
+  return split_samples(request, notes);
 }
 
 }  // namespace sinew::data

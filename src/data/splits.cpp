@@ -153,12 +153,13 @@ SplitIndices split_samples(const SplitRequest& request) {
   return splits;
 }
 
-std::vector<std::string> fold_notes(const SplitRequest& request, const SplitIndices& splits) {
-  if (request.folds == 0) return {};
+SplitIndices split_samples(const SplitRequest& request, std::vector<std::string>& notes) {
+  SplitIndices splits = split_samples(request);
+  if (request.folds == 0) return splits;
   const auto count = [](const std::vector<int64_t>& split) { return with_commas(static_cast<int64_t>(split.size())); };
-  std::vector<std::string> notes = {"cross-validation: fold " + std::to_string(request.fold) + " of 0 to " +
-                                    std::to_string(request.folds - 1) + ": " + count(splits.train) +
-                                    " samples for training, " + count(splits.val) + " for validation"};
+  notes.push_back("cross-validation: fold " + std::to_string(request.fold) + " of 0 to " +
+                  std::to_string(request.folds - 1) + ": " + count(splits.train) + " samples for training, " +
+                  count(splits.val) + " for validation");
   std::vector<int64_t> sizes;
   for (const auto* split : {&splits.train, &splits.val}) {
     for (const int64_t sample : *split) {
@@ -172,7 +173,7 @@ std::vector<std::string> fold_notes(const SplitRequest& request, const SplitIndi
   if (few > 0)
     notes.push_back(with_commas(few) + (few == 1 ? " class has" : " classes have") + " fewer samples than there are " +
                     "folds, so some folds have none of " + (few == 1 ? "it" : "them"));
-  return notes;
+  return splits;
 }
 
 void count_classes(std::span<const int64_t> classes, DataInfo& info) {

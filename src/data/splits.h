@@ -39,8 +39,9 @@ SplitRequest split_request(const spec::DataOptions& options, int64_t size, uint6
 // Throws Error if there are fewer samples or groups than folds.
 SplitIndices split_samples(const SplitRequest& request);
 
-// Sentences for the user about the fold of the request, and about classes with fewer samples than folds.
-std::vector<std::string> fold_notes(const SplitRequest& request, const SplitIndices& splits);
+// Does the same, and adds sentences for the user: about the fold of the request, and about classes with fewer samples
+// than folds.
+SplitIndices split_samples(const SplitRequest& request, std::vector<std::string>& notes);
 
 // Sets info.class_counts from the classes of the training samples; info.classes is known.
 void count_classes(std::span<const int64_t> classes, DataInfo& info);

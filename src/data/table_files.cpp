@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 
+#include "base/disk.h"
 #include "base/error.h"
 #include "base/file_pattern.h"
 #include "base/joined.h"
@@ -112,10 +113,9 @@ std::string said_of_files(const std::string& path, const std::vector<std::string
   std::error_code code;
   std::vector<std::string> others;
   if (fs::is_directory(path, code)) {
-    for (const auto& entry : fs::directory_iterator(path, code)) {
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with('.') && std::ranges::find(files, entry.path().string()) == files.end())
-        others.push_back(name);
+    for (const Disk::Entry& entry : system_disk().list(path)) {
+      const bool read = std::ranges::binary_search(files, (fs::path(path) / entry.name).string());
+      if (!read && !entry.name.starts_with('.')) others.push_back(entry.name);
     }
   } else if (!is_file_pattern(path)) {
     return "";
