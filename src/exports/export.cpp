@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -86,7 +85,7 @@ Json facts_of(const Subject& subject) {
   if (!subject.origin.metric.empty()) facts["metric"] = subject.origin.metric;
   if (subject.outcomes.classes) {
     facts["classes"] = subject.outcomes.names;
-    if (subject.outcomes.threshold) facts["threshold"] = 1 / (1 + std::exp(-*subject.outcomes.threshold));
+    if (subject.outcomes.threshold) facts["threshold"] = train::probability_of(*subject.outcomes.threshold);
   } else {
     facts["target_mean"] = subject.outcomes.mean;
     facts["target_std"] = subject.outcomes.std;

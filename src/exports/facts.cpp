@@ -1,7 +1,6 @@
 #include "exports/facts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/joined.h"
@@ -57,7 +56,7 @@ std::string outputs_text(const Outcomes& outcomes) {
          ".\n" +
          (outcomes.threshold
               ? "\nA sample counts as " + shown[1] + " from the probability " +
-                    rounded_text(1 / (1 + std::exp(-*outcomes.threshold)), 6) + " on: the threshold of this model.\n"
+                    rounded_text(train::probability_of(*outcomes.threshold), 6) + " on: the threshold of this model.\n"
               : "");
 }
 

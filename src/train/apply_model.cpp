@@ -1,6 +1,5 @@
 #include "train/apply_model.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/disk.h"
@@ -290,7 +289,6 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
   AppliedModel applied = apply_model(trained, job, std::move(dataset), disk);
   EvaluationResult result = applied.engine->evaluate(served);
   const data::DataInfo& info = applied.dataset->info();
-  const auto score = threshold_of(trained, job);
   return {.metrics = std::move(result.metrics),
           .by_class =
               result.confusion.empty() ? std::vector<ClassQuality>() : class_qualities(result.confusion, info.classes),
@@ -302,7 +300,7 @@ Evaluation evaluate(const Trained& trained, const spec::Job& job, data::Split sp
           .skipped = result.skipped.count,
           .skipped_names = std::move(result.skipped.names),
           .notes = info.notes,
-          .threshold = score ? std::optional(1 / (1 + std::exp(-*score))) : std::nullopt};
+          .threshold = result.threshold};
 }
 
 }  // namespace sinew::train

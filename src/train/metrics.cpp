@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "train/loss.h"
-#include "train/threshold.h"
+#include "train/train.h"
 
 namespace sinew::train {
 namespace {

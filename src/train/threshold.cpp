@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/number_text.h"
 #include "train/class_metrics.h"
+#include "train/train.h"
 
 namespace sinew::train {
 namespace {
@@ -79,8 +80,8 @@ double score_between(std::optional<double> low, std::optional<double> high) {
 
 }  // namespace
 
-double probability_of(double score) {
-  return 1 / (1 + std::exp(-score));
+double probability_of(double log_odds) {
+  return 1 / (1 + std::exp(-log_odds));
 }
 
 double score_of(double probability) {

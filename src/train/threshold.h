@@ -21,9 +21,8 @@ struct Threshold {
   double at_value = std::numeric_limits<double>::quiet_NaN(), at_half = std::numeric_limits<double>::quiet_NaN();
 };
 
-// The log odds of a probability, and the probability of log odds.
+// The log odds of a probability; probability_of() in train.h is the inverse.
 double score_of(double probability);
-double probability_of(double score);
 
 // `scores` holds score, label, score, label, and so on, as in class_metrics.h. Returns the threshold with the highest
 // value of the metric: f1 (of the second class), accuracy, balanced_accuracy, youden or mcc. It lies in the middle

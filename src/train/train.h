@@ -269,6 +269,9 @@ struct Generation {
 // predict() does, and if the model is not one of text.
 std::string generate(const Trained& trained, const spec::Job& job, const Generation& options, Disk& disk);
 
+// The probability of log odds, such as those of a threshold.
+double probability_of(double log_odds);
+
 // A trained model in memory, for a program that uses it in its own way.
 struct LoadedModel {
   spec::Job job;        // every auto is resolved
