@@ -38,10 +38,6 @@
 #include "report/report.h"
 #include "spec/spec.h"
 
-namespace sinew::rundir {
-struct Outcome;
-}
-
 namespace sinew::loop {
 
 // ---- what a trainer computes ---------------------------------------------------------------------------------------

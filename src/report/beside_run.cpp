@@ -21,8 +21,7 @@ bool same_device(int one, int other) {
 }  // namespace
 
 std::string text_beside_run(std::string_view text, const Terminal& errors, bool live) {
-  const int columns = usable_columns(errors);
-  return (live ? "\r\x1b[K" : "") + (columns > 0 ? wrap(text, columns) : std::string(text)) + "\n";
+  return (live ? "\r\x1b[K" : "") + wrap(text, usable_columns(errors)) + "\n";
 }
 
 // The process that draws the line draws it again at its next progress.

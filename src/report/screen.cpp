@@ -112,8 +112,8 @@ void Screen::message(Level level, std::string_view text) {
   const bool warning = level == Level::warning;
   const std::string word = level == Level::info ? "" : warning ? "warning:" : "error:";
   const std::string whole = (word.empty() ? "" : word + " ") + printable(text, true);
-  const int columns = usable_columns(terminal_of(level == Level::info ? STDOUT_FILENO : STDERR_FILENO));
-  const std::string clean = columns > 0 ? wrap(whole, columns) : whole;
+  const std::string clean =
+      wrap(whole, usable_columns(terminal_of(level == Level::info ? STDOUT_FILENO : STDERR_FILENO)));
   if (level == Level::info) return line(clean);
   error_line(error_terminal_.color ? (warning ? "\x1b[33m" : "\x1b[31m") + word + "\x1b[0m" + clean.substr(word.size())
                                    : clean);
