@@ -388,14 +388,8 @@ Reducer::Reduced Engine::reduce_step(const StepMessage& own, const data::StepRan
 }
 
 StepResult Engine::step(const StepMessage& own, bool want_norm, bool explain) {
-  newly_left_out_.clear();
   explains_ = explain;
-  try {
-    return make_step(own, want_norm);
-  } catch (...) {
-    undo_left_out();
-    throw;
-  }
+  return undoing_left_out([&] { return make_step(own, want_norm); });
 }
 
 StepResult Engine::make_step(const StepMessage& own, bool want_norm) {

@@ -147,6 +147,18 @@ class Engine {
   std::vector<int64_t> torn_everywhere(data::Split split, const std::vector<int64_t>& samples);
   bool agree_to_leave_out(data::Split split, const std::vector<int64_t>& samples);
   void undo_left_out();
+  // Calls `make` for a step or an evaluation. If it throws, the state leaves out only the samples that it left out
+  // before.
+  template <typename Make>
+  auto undoing_left_out(Make make) {
+    newly_left_out_.clear();
+    try {
+      return make();
+    } catch (...) {
+      undo_left_out();
+      throw;
+    }
+  }
   StepResult make_step(const StepMessage& own, bool want_norm);
   Reducer::Reduced evaluated(data::Split split);
   EvaluationResult make_evaluation(data::Split split);

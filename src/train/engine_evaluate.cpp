@@ -101,23 +101,11 @@ Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>
 }
 
 std::vector<float> Engine::scores(data::Split split) {
-  newly_left_out_.clear();
-  try {
-    return std::move(evaluated(split).sums.scores);
-  } catch (...) {
-    undo_left_out();
-    throw;
-  }
+  return undoing_left_out([&] { return std::move(evaluated(split).sums.scores); });
 }
 
 EvaluationResult Engine::evaluate(data::Split split) {
-  newly_left_out_.clear();
-  try {
-    return make_evaluation(split);
-  } catch (...) {
-    undo_left_out();
-    throw;
-  }
+  return undoing_left_out([&] { return make_evaluation(split); });
 }
 
 Reducer::Reduced Engine::evaluated(data::Split split) {

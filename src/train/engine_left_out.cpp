@@ -99,7 +99,6 @@ std::vector<int64_t> Engine::torn_everywhere(data::Split split, const std::vecto
   return reduced.sums.not_decoded;
 }
 
-// Called if a step or an evaluation fails: makes the state leave out only what it left out before.
 void Engine::undo_left_out() {
   for (const loop::LeftOut& one : newly_left_out_) state_.left_out.erase(one);
   newly_left_out_.clear();
