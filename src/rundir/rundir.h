@@ -42,6 +42,7 @@ inline constexpr const char* kViewFile = "view.json";
 inline constexpr const char* kRevokedTokens = "revoked";  // a directory
 inline constexpr const char* kLockFile = ".lock";
 inline constexpr const char* kCheckpoints = "checkpoints";  // a directory
+inline constexpr const char* kTrials = "trials";            // a directory with a run for each trial of a study
 inline constexpr const char* kModel = "model";              // a directory: the model artifact
 // A file in checkpoints/ of a member of a population. It names the checkpoint with which the member begins, which
 // another run with other options made.

@@ -23,8 +23,8 @@ std::string study_path(const std::string& directory) {
 
 std::string trial_directory(const std::string& directory, int64_t id) {
   char name[32];
-  std::snprintf(name, sizeof name, "/trials/%05lld", static_cast<long long>(id));
-  return directory + name;
+  std::snprintf(name, sizeof name, "%05lld", static_cast<long long>(id));
+  return directory + "/" + rundir::kTrials + "/" + name;
 }
 
 spec::Job study_job(const StudyHead& head, const std::string& where, const spec::Environment& environment) {

@@ -25,7 +25,8 @@ void ModelCleanup::clean(const TrialScheduler& scheduler) {
     const std::string own = trial_directory(directory_, id);
     remove_models(own);
     if (!is_study(disk_, own)) return true;
-    for (const Disk::Entry& fold : disk_.list(own + "/trials")) remove_models(own + "/trials/" + fold.name);
+    const std::string folds = rundir::file_in(own, rundir::kTrials);
+    for (const Disk::Entry& fold : disk_.list(folds)) remove_models(rundir::file_in(folds, fold.name));
     return true;
   });
 }

@@ -119,7 +119,7 @@ Trained from_run(const std::string& directory, Disk& disk) {
     trained.description += " (the run has not ended)";
   } else if (has_model) {
     trained = from_model_directory(rundir::file_in(directory, rundir::kModel), disk);
-  } else if (disk.exists(directory + "/trials")) {
+  } else if (disk.exists(rundir::file_in(directory, rundir::kTrials))) {
     throw Error("WEIGHTS_NOT_FOUND", directory + " is a cross-validation: only its folds have models",
                 "name one of them: " + directory + "/trials/00000");
   } else {
