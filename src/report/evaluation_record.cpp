@@ -17,10 +17,6 @@ double quotient(double part, double whole) {
   return whole == 0 ? 0.0 : part / whole;
 }
 
-std::string name_of_class(const EvaluationRecord& record, size_t index) {
-  return index < record.class_names.size() ? record.class_names[index] : std::to_string(index);
-}
-
 json thresholds_json(const std::vector<ThresholdCounts>& thresholds) {
   json scores = json::array(), right = json::array(), wrong = json::array();
   for (const ThresholdCounts& one : thresholds) {
@@ -88,6 +84,10 @@ std::vector<ClassQuality> class_qualities(std::span<const int64_t> confusion, in
   return qualities;
 }
 
+std::string name_of_class(const std::vector<std::string>& class_names, size_t index) {
+  return index < class_names.size() ? class_names[index] : std::to_string(index);
+}
+
 std::string evaluation_json(const EvaluationRecord& record) {
   json metrics = json::object();
   for (const auto& [name, value] : record.metrics) metrics[name] = json(json_number(value));
@@ -109,7 +109,7 @@ std::string evaluation_json(const EvaluationRecord& record) {
     }
     document["confusion"] = rows;  // one row for each true class, one column for each predicted class
     for (const ClassQuality& one : class_qualities(record.confusion, record.classes))
-      classes.push_back({{"name", name_of_class(record, classes.size())},
+      classes.push_back({{"name", name_of_class(record.class_names, classes.size())},
                          {"precision", one.precision},
                          {"recall", one.recall},
                          {"f1", one.f1},

@@ -276,6 +276,8 @@ struct EvaluationRecord {
   std::optional<double>
       threshold;  // the probability of the second class that decided the predictions, unless it is 0.5
 };
+// Returns the name of a class, or its number if it has no name.
+std::string name_of_class(const std::vector<std::string>& class_names, size_t index);
 std::string evaluation_json(const EvaluationRecord& record);  // ends with a newline
 // Returns nullopt if the text is no such record.
 std::optional<EvaluationRecord> parse_evaluation(std::string_view json);

@@ -183,9 +183,9 @@ std::string classes_table(const EvaluationRecord& evaluation) {
       "<th class=\"number\">F1</th><th class=\"number\">samples</th></tr>\n";
   const std::vector<ClassQuality> classes = class_qualities(evaluation.confusion, evaluation.classes);
   for (size_t i = 0; i < std::min(classes.size(), kMostClassRows); ++i) {
-    const std::string name = i < evaluation.class_names.size() ? evaluation.class_names[i] : std::to_string(i);
-    text += "<tr><td>" + escaped(name) + "</td>" + number_cell(classes[i].precision) + number_cell(classes[i].recall) +
-            number_cell(classes[i].f1) + "<td class=\"number\">" + std::to_string(classes[i].support) + "</td></tr>\n";
+    text += "<tr><td>" + escaped(name_of_class(evaluation.class_names, i)) + "</td>" +
+            number_cell(classes[i].precision) + number_cell(classes[i].recall) + number_cell(classes[i].f1) +
+            "<td class=\"number\">" + std::to_string(classes[i].support) + "</td></tr>\n";
   }
   return text + "</table></div>\n";
 }
@@ -245,13 +245,13 @@ std::string files_section(const RunSummary& run) {
     const char *name, *what;
   };
   constexpr std::array<File, 10> kFiles = {
-      {{"model", "the trained model, for sinew predict and sinew export"},
+      {{rundir::kModel, "the trained model, for sinew predict and sinew export"},
        {"checkpoints/best", "the best checkpoint"},
        {"checkpoints/last", "the newest checkpoint, from which sinew resume goes on"},
-       {"resolved.yaml", "every option with its value"},
-       {"report.json", "how the run ended, for programs"},
-       {"metrics.jsonl", "every metric that was measured"},
-       {"log.jsonl", "every message"},
+       {rundir::kResolvedFile, "every option with its value"},
+       {rundir::kOutcomeFile, "how the run ended, for programs"},
+       {rundir::kMetricsFile, "every metric that was measured"},
+       {rundir::kLogFile, "every message"},
        {"eval-val.json", "the evaluation on the validation data"},
        {"eval-test.json", "the evaluation on the test data"},
        {"output", "what the command printed"}}};

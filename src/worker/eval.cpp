@@ -20,8 +20,7 @@ data::Split part_named(const std::string& name) {
 }
 
 std::string class_name(const train::Evaluation& result, int64_t index) {
-  const auto i = static_cast<size_t>(index);
-  return i < result.class_names.size() ? result.class_names[i] : std::to_string(index);
+  return report::name_of_class(result.class_names, static_cast<size_t>(index));
 }
 
 // `given` has the overrides with which the caller replaces data of the job.
