@@ -95,8 +95,10 @@ UnitText split_unit(std::string_view text) {
   if (text.size() > start && is_digit(text[start]) && is_digit(text.back())) return {text, {}, false};
   UnitText split{without_spaces(text), {}, false};
   std::string_view rest = split.number;
-  const bool sign = rest.starts_with('-');
-  if (sign) rest = without_spaces(rest.substr(1));
+  constexpr std::string_view kMinus = "\xE2\x88\x92";  // U+2212
+  const bool minus = rest.starts_with(kMinus), sign = minus || rest.starts_with('-');
+  if (sign) rest = without_spaces(rest.substr(minus ? kMinus.size() : 1));
+  if (minus) split = {rest, {}, true};
   for (const std::string_view unit : kUnits) {
     const bool before = rest.starts_with(unit) && rest.size() > unit.size(), after = rest.ends_with(unit);
     if (!before && !after) continue;
@@ -106,6 +108,15 @@ UnitText split_unit(std::string_view text) {
     return split;
   }
   return split;
+}
+
+bool resembles_number(std::string_view text) {
+  const size_t first = text.find_first_not_of(" (+-.~<>=");
+  if (first == std::string_view::npos || !is_digit(text[first])) return false;
+  const auto digits = std::ranges::count_if(text, is_digit);
+  const auto letters =
+      std::ranges::count_if(text, [](unsigned char c) { return c >= 'A' && !is_digit(static_cast<char>(c)); });
+  return digits >= letters;
 }
 
 std::optional<bool> parse_boolean(std::string_view text) {
@@ -127,8 +138,10 @@ bool are_opposites(std::string_view one, std::string_view other) {
 std::optional<double> parse_cell(std::string_view text, const CellFormat& format) {
   switch (format.kind) {
     case CellKind::number: {
-      if (format.unit.empty()) return parse_number(text, format.numbers);
-      const UnitText split = split_unit(text);
+      if (format.unit.empty()) {
+        if (const auto number = parse_number(text, format.numbers)) return number;
+      }
+      const UnitText split = split_unit(text);  // without the hard spaces, too
       if (split.unit != format.unit) return std::nullopt;
       const auto value = parse_number(split.number, format.numbers);
       return value && split.negative ? std::optional(-*value) : value;

@@ -46,6 +46,10 @@ enum class DateForm : uint8_t {
 std::optional<double> parse_date(std::string_view text, DateForm form);
 constexpr double kSecondsOfDay = 86400;
 
+// Returns whether a person may take the text for a number although it is a word: "12 kg", "(3.50)", "1.234,50",
+// "14:05".
+bool resembles_number(std::string_view text);
+
 // Returns whether the text is a truth value: true/false, yes/no, t/f, y/n, on/off, 1/0, in upper or lower case.
 std::optional<bool> parse_boolean(std::string_view text);
 

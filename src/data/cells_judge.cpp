@@ -1,5 +1,6 @@
 // Decides what the cells of a column are.
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
@@ -28,9 +29,22 @@ bool has_leading_zero(std::string_view text) {
   return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
 }
 
+// Returns whether the text is an integer that no 64-bit floating-point number equals.
+bool is_inexact_integer(std::string_view text) {
+  constexpr size_t kExactDigits = 15;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  if (text.size() <= kExactDigits || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
+  const auto number = parse_number(text);
+  if (!number || text.size() > 300) return false;
+  char exact[320];
+  std::snprintf(exact, sizeof exact, "%.0f", *number);
+  return exact != text;
+}
+
 struct NumberCount {
   std::string unit;
-  int64_t count = 0, zeros = 0;  // zeros: cells with leading zeros, which are also in `count`
+  int64_t count = 0;
+  int64_t zeros = 0, inexact = 0;  // of these: with leading zeros, and integers that a number cannot hold
 };
 
 // Counts the cells that are numbers with the most frequent unit.
@@ -43,6 +57,7 @@ NumberCount count_numbers(Samples cells, NumberStyle style) {
     NumberCount& found = counts[std::string(split.unit)];
     ++found.count;
     found.zeros += has_leading_zero(split.number) ? 1 : 0;
+    found.inexact += is_inexact_integer(split.number) ? 1 : 0;
   }
   NumberCount best;
   for (auto& [unit, count] : counts) {
@@ -203,6 +218,10 @@ CellJudgement judge_cells(const std::string& name, Samples cells, NumberStyle st
     if (numbers.zeros * 20 >= all)
       return {CellFormat{CellKind::word, style},
               with_commas(numbers.zeros) + " of " + with_commas(all) + " values have leading zeros, so they are codes"};
+    if (numbers.inexact > 0)
+      return {CellFormat{CellKind::word, style},
+              with_commas(numbers.inexact) + " of " + with_commas(all) +
+                  " values have more digits than a number can hold, so they are codes"};
     const CellFormat format{CellKind::number, style, numbers.unit};
     return {format, of_first(numbers.count, all, numbers.unit.empty() ? "numbers" : "numbers with " + numbers.unit)};
   }

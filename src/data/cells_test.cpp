@@ -136,6 +136,32 @@ TEST(Cells, CodesWithLeadingZerosAreWords) {
   EXPECT_EQ(judge_cells("c", words, {}, "auto").format->kind, CellKind::word) << "strings of JSON";
 }
 
+TEST(Cells, IntegersThatANumberCannotHoldAreWords) {
+  EXPECT_EQ(judge({"9007199254740992", "9007199254740994"}).format->kind, CellKind::number);
+  EXPECT_EQ(judge({"9007199254740992", "9007199254740993"}).format->kind, CellKind::word);
+  EXPECT_HAS(judge({"9007199254740992", "9007199254740993"}).reason, "1 of 2 values have more digits");
+  EXPECT_EQ(judge({"1e300", "-2.5"}).format->kind, CellKind::number);
+}
+
+TEST(Cells, HardSpacesAroundANumberDoNotCount) {
+  const CellFormat number{CellKind::number};
+  EXPECT_EQ(parse_cell("30.1\xC2\xA0", number), 30.1);
+  EXPECT_EQ(parse_cell("\xE2\x80\xAF-30.1", number), -30.1);
+  EXPECT_EQ(parse_cell("\xE2\x88\x92"
+                       "30.1",
+                       number),
+            -30.1)
+      << "a true minus sign";
+  EXPECT_EQ(parse_cell("30.1 kg", number), std::nullopt);
+  EXPECT_EQ(parse_cell("30.1 %", number), std::nullopt) << "a unit that the column does not have";
+}
+
+TEST(Cells, WordsThatLookLikeNumbers) {
+  for (const char* text : {"12 kg", "(3.50)", "1.234,50", "14:05", "10-20", "~5", "1,23,456.00"})
+    EXPECT_TRUE(resembles_number(text)) << text;
+  for (const char* text : {"", "A100", "12 monkeys", "-", "x5"}) EXPECT_FALSE(resembles_number(text)) << text;
+}
+
 TEST(Cells, UnitsAndTruthValues) {
   EXPECT_EQ(judge({"5%", "7 %", "12%"}).format->unit, "%");
   EXPECT_EQ(judge({"$5", "-$7"}).format->unit, "$");

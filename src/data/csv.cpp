@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <deque>
 
@@ -19,15 +20,31 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+// Returns the number of lines between the first and the last line of a text in quotes if each of them, and more than
+// one, has as many cells as a row. Otherwise returns 0.
+int64_t rows_within(std::string_view text, char delimiter, size_t cells) {
+  int64_t lines = 0;
+  for (size_t begin = text.find('\n'), end = 0; (end = text.find('\n', begin + 1)) != std::string_view::npos;
+       begin = end, ++lines) {
+    const std::string_view line = text.substr(begin + 1, end - begin - 1);
+    if (static_cast<size_t>(std::ranges::count(line, delimiter)) + 1 != cells) return 0;
+  }
+  return lines > 1 ? lines : 0;
+}
+
 class CsvReader final : public RowReader {
  public:
-  CsvReader(std::string_view text, const std::string& name, char delimiter, bool header)
+  CsvReader(std::string_view text, const std::string& name, char delimiter, bool header, size_t rows_above)
       : name_(name), begin_(text.data()), at_(begin_), end_(at_ + text.size()), delimiter_(delimiter) {
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
+    if (at_ != end_ && end_[-1] == '\x1A') --end_;  // the end of a file in DOS
     const char* const first = at_;
-    const std::vector<HeaderCell> cells = read_first_line();
+    Row row;
+    for (size_t i = 0; i < rows_above; ++i) read_row(row);
+    const std::vector<HeaderCell> cells = read_first_line(row);
     if (header) {
       header_ = resolve_header(cells);
+      header_.line = row.line;
       return;
     }
     at_ = first;
@@ -37,14 +54,12 @@ class CsvReader final : public RowReader {
 
   const std::vector<std::string>& columns() const override { return header_.names; }
   const TableHeader& header() const override { return header_; }
-
   size_t bytes_read() const override { return static_cast<size_t>(at_ - begin_); }
-
   bool next(Row& row) override {
     if (!read_row(row)) return false;
     if (row.problem.empty() && row.fields.size() != header_.names.size()) {
       row.problem = "has " + std::to_string(row.fields.size()) + (row.fields.size() == 1 ? " field" : " fields") +
-                    ", but the first line has " + std::to_string(header_.names.size());
+                    ", but the header has " + std::to_string(header_.names.size());
     }
     return true;
   }
@@ -77,8 +92,7 @@ class CsvReader final : public RowReader {
 
  private:
   // The texts are valid until the next row is read.
-  std::vector<HeaderCell> read_first_line() {
-    Row row;
+  std::vector<HeaderCell> read_first_line(Row& row) {
     if (!read_row(row)) {
       throw Error("DATA_EMPTY", name_ + ": is empty", "a table needs a header line with the names of its columns");
     }
@@ -107,6 +121,7 @@ class CsvReader final : public RowReader {
     row.begin = at_;
     row.fields.clear();
     row.problem.clear();
+    row.quoted_rows = 0;
     if (!unescaped_.empty()) unescaped_.clear();
     while (true) {
       const char* start = at_;
@@ -198,6 +213,7 @@ class CsvReader final : public RowReader {
     }
     std::string_view text(first, static_cast<size_t>(at_ - first));
     if (copy != nullptr) text = copy->append(text);
+    if (line_ > opened + 2) row.quoted_rows += rows_within(text, delimiter_, header_.names.size());
     ++at_;
     while (at_ != end_ && *at_ == ' ') ++at_;
     if (at_ != end_ && !ends_field(*at_)) {
@@ -210,7 +226,7 @@ class CsvReader final : public RowReader {
   const std::string& name_;
   const char* const begin_;
   const char* at_;
-  const char* const end_;
+  const char* end_;
   const char delimiter_;
   int64_t line_ = 1;
   TableHeader header_;
@@ -219,8 +235,9 @@ class CsvReader final : public RowReader {
 
 }  // namespace
 
-std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header) {
-  return std::make_unique<CsvReader>(text, name, delimiter, header);
+std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header,
+                                    size_t rows_above) {
+  return std::make_unique<CsvReader>(text, name, delimiter, header, rows_above);
 }
 
 }  // namespace sinew::data

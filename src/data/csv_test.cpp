@@ -56,8 +56,8 @@ TEST(Csv, ReportsBrokenRowsAndReadsTheNextOne) {
   const ReadBack back = read_all("a,b\n1,2\n3\n4,5,6\n\"x\"y,7\n8,9\n");
   EXPECT_EQ(back.rows, (Rows{{"1", "2"}, {"8", "9"}}));
   ASSERT_EQ(back.problems.size(), 3U);
-  EXPECT_EQ(back.problems[0], "3: has 1 field, but the first line has 2");
-  EXPECT_EQ(back.problems[1], "4: has 3 fields, but the first line has 2");
+  EXPECT_EQ(back.problems[0], "3: has 1 field, but the header has 2");
+  EXPECT_EQ(back.problems[1], "4: has 3 fields, but the header has 2");
   EXPECT_EQ(back.problems[2], "5: has text after the closing quote of field 1");
 }
 
@@ -110,6 +110,40 @@ TEST(Csv, WithoutAHeaderTheFirstLineIsARow) {
   EXPECT_EQ(row.fields[0].text, "1");
   ASSERT_TRUE(reader->next(row));
   EXPECT_FALSE(reader->next(row));
+}
+
+TEST(Csv, LeavesOutTheRowsAboveTheHeader) {
+  const std::string name = "t.csv", text = "Title\n\n\"two\nlines\",\n a ,b\n1,2\n";
+  const auto reader = read_csv(text, name, ',', true, 2);
+  EXPECT_EQ(reader->columns(), (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(reader->header().line, 5);
+  Row row;
+  ASSERT_TRUE(reader->next(row));
+  EXPECT_EQ(row.line, 6);
+  EXPECT_FALSE(reader->next(row));
+}
+
+TEST(Csv, TheEndOfAFileInDosIsNoRow) {
+  const std::string name = "t.csv", text = "a,b\n1,2\n\x1A";
+  const auto reader = read_csv(text, name, ',');
+  Row row;
+  EXPECT_TRUE(reader->next(row));
+  EXPECT_FALSE(reader->next(row));
+}
+
+// A quote too many in line 2, and another one below, take the rows between them into one cell.
+TEST(Csv, CountsTheRowsWithinQuotes) {
+  const auto quoted = [](const std::string& text) {
+    const std::string name = "t.csv";
+    const auto reader = read_csv(text, name, ',');
+    Row row;
+    EXPECT_TRUE(reader->next(row));
+    EXPECT_EQ(row.problem, "");
+    return row.quoted_rows;
+  };
+  EXPECT_EQ(quoted("a,b,c\n1,\"x,y\n2,x,y\n3,x,y\n4,x\",y\n"), 2);
+  EXPECT_EQ(quoted("a,b,c\n1,\"x,y\n2,x,y\n4,x\",y\n"), 0) << "one line alone may be a note with two commas";
+  EXPECT_EQ(quoted("a,b,c\n1,\"A note\nof several, \nlines, which, commas\nend\",y\n"), 0);
 }
 
 TEST(Csv, FindsThePlaceOfACell) {

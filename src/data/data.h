@@ -126,7 +126,7 @@ std::unique_ptr<Dataset> open_dataset(const spec::DataOptions& options, uint64_t
 
 // The columns of a table as lines of text, the first one a heading: name, kind, missing values, reason. At most `most`
 // columns.
-std::vector<std::string> column_lines(const std::vector<ColumnFacts>& columns, size_t most);
+std::vector<std::string> column_lines(const std::vector<ColumnFacts>& columns, size_t most = 60);
 
 // ---- data for a trained model --------------------------------------------------------------------------------------
 

@@ -26,16 +26,6 @@ bool is_idx(std::span<const std::byte> head) {
   return head.size() >= 4 && at(0) == 0 && at(1) == 0 && at(2) >= 8 && at(2) <= 14 && at(3) >= 1 && at(3) <= 8;
 }
 
-// A table whose first column holds names of image files is an image list.
-bool lists_images(std::string_view head) {
-  const size_t line = head.find('\n');
-  if (line == std::string_view::npos) return false;
-  std::string_view second = head.substr(line + 1);
-  second = second.substr(0, second.find_first_of(",\t\r\n"));
-  if (second.size() > 2 && second.front() == '"') second = second.substr(1, second.size() - 2);
-  return is_image_name(std::string(second));
-}
-
 std::optional<DetectedFormat> by_folder(const std::string& path) {
   bool folders = false, images = false;
   std::string first_image_folder;
@@ -64,6 +54,9 @@ std::optional<DetectedFormat> by_folder(const std::string& path) {
     return DetectedFormat{"image_folder", "the folder holds sub-folders of images (" + first_image_folder + ")"};
   }
   if (images) {
+    if (const std::string list = image_list_in(path); !list.empty())
+      throw Error("DATA_BAD_SOURCE", path + ": the images are labelled by the list " + list,
+                  "name the list as the path: data.train.path: " + list);
     throw Error("DATA_UNKNOWN_FORMAT", path + ": holds images without labels",
                 "put each class into its own sub-folder, or write an image_list");
   }
@@ -85,7 +78,7 @@ std::optional<DetectedFormat> by_name(const std::string& path, std::string_view 
     if (named.extension == extension) format = named.format;
   }
   const bool lines = format == "csv" || format == "tsv" || format == "text";
-  if (lines && options.columns.target.empty() && lists_images(head))
+  if (lines && options.columns.target.empty() && begins_image_list(head))
     return DetectedFormat{"image_list", "the lines of " + file_name(path) + " begin with names of images"};
   const bool table_as_text = format == "text" && !options.columns.target.empty();  // then the content decides
   if (!format.empty() && !table_as_text) return DetectedFormat{format, "the name ends in ." + extension};

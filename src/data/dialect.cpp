@@ -21,6 +21,7 @@ using Cells = std::vector<std::string>;
 
 constexpr size_t kJudgedRows = 1000;
 constexpr size_t kCountedRows = 200;
+constexpr size_t kMostAbove = 20;  // rows above a header; more are no title
 
 struct Separator {
   char character;
@@ -53,21 +54,66 @@ std::vector<Cells> rows_with(std::string_view head, bool whole, char separator, 
   return rows;
 }
 
+// Returns the part of the rows from `first` on that have as many fields as that row.
+double consistency_from(const std::vector<Cells>& rows, size_t first) {
+  const auto begin = rows.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto same = std::count_if(begin, rows.end(), [&](const Cells& row) { return row.size() == begin->size(); });
+  return static_cast<double>(same) / static_cast<double>(rows.end() - begin);
+}
+
+// Returns whether a row of a table with `width` columns is not part of it: a comment, a title in one cell, sep=;
+bool is_above(const Cells& row, size_t width) {
+  if (row[0].starts_with('#') && row.size() != width) return true;
+  const auto filled = std::ranges::count_if(row, [](const std::string& cell) { return !cell.empty(); });
+  if (filled > 1) return false;
+  return row.size() == 1 || width > 2 || row[0].starts_with("sep=");
+}
+
+// Returns how many of the first rows are above the table, whose header is the next one. Returns 0 unless nearly all
+// rows from the header on have the same number of fields.
+size_t count_rows_above(const std::vector<Cells>& rows) {
+  if (rows.size() < 3) return 0;
+  std::map<size_t, size_t> sizes;
+  for (const Cells& row : rows) ++sizes[row.size()];
+  const size_t width = std::ranges::max_element(sizes, {}, [](const auto& size) { return size.second; })->first;
+  size_t above = 0;
+  while (above < rows.size() - 2 && is_above(rows[above], width)) ++above;
+  const bool table = width > 1 && above <= kMostAbove && rows[above].size() == width &&
+                     std::ranges::count(rows[above], std::string()) * 2 < static_cast<std::ptrdiff_t>(width) &&
+                     consistency_from(rows, above) >= 0.95;
+  return table ? above : 0;
+}
+
 struct SeparatorScore {
   char character = ',';
   size_t fields = 1;       // number of fields of the header, and of most rows
   double consistency = 0;  // the part of the rows that have this many
 };
 
-SeparatorScore score_of(char separator, std::string_view head, bool whole) {
+// `titled`: rows above the header are possible.
+SeparatorScore score_of(char separator, std::string_view head, bool whole, bool titled) {
   const std::vector<Cells> rows = rows_with(head, whole, separator, kCountedRows);
   SeparatorScore score{separator, 1, 0};
   if (rows.empty()) return score;
-  score.fields = rows[0].size();
-  const auto same =
-      std::count_if(rows.begin(), rows.end(), [&](const Cells& row) { return row.size() == score.fields; });
-  score.consistency = static_cast<double>(same) / static_cast<double>(rows.size());
+  const size_t first = titled ? count_rows_above(rows) : 0;
+  score.fields = rows[first].size();
+  score.consistency = consistency_from(rows, first);
   return score;
+}
+
+SeparatorScore best_separator(std::string_view head, bool whole, char usual, bool titled) {
+  SeparatorScore best{usual, 1, 0};
+  for (const Separator& separator : kSeparators) {
+    const SeparatorScore score = score_of(separator.character, head, whole, titled);
+    if (score.fields < 2) continue;
+    // A few broken lines must not decide. But if only every second line has commas, they do not separate cells.
+    const double difference = score.consistency - best.consistency;
+    const bool better =
+        best.fields < 2 || difference > 0.2 ||
+        (difference > -0.2 && (score.character == usual || (best.character != usual && score.fields > best.fields)));
+    if (better) best = score;
+  }
+  return best;
 }
 
 char choose_separator(std::string_view head, bool whole, char usual, const std::string& wanted,
@@ -77,19 +123,13 @@ char choose_separator(std::string_view head, bool whole, char usual, const std::
     evidence.push_back(std::string(separator.plural) + " (data.table.sep)");
     return separator.character;
   }
-  SeparatorScore best{usual, 1, 0};
-  for (const Separator& separator : kSeparators) {
-    const SeparatorScore score = score_of(separator.character, head, whole);
-    if (score.fields < 2) continue;
-    // A few broken lines must not decide. But if only every second line has commas, they do not separate cells.
-    const double difference = score.consistency - best.consistency;
-    const bool better =
-        best.fields < 2 || difference > 0.2 ||
-        (difference > -0.2 && (score.character == usual || (best.character != usual && score.fields > best.fields)));
-    if (better) best = score;
+  SeparatorScore best = best_separator(head, whole, usual, false);
+  if (best.fields < 2 || best.consistency < 0.5) {
+    const SeparatorScore below_title = best_separator(head, whole, usual, true);
+    if (below_title.fields > 1 && below_title.consistency > best.consistency) best = below_title;
   }
   if (best.character != usual)
-    evidence.push_back(std::string(separator_of(best.character).plural) + " between cells (the first line has " +
+    evidence.push_back(std::string(separator_of(best.character).plural) + " between cells (the header has " +
                        std::to_string(best.fields - 1) + ")");
   return best.character;
 }
@@ -290,20 +330,44 @@ bool choose_header(const std::vector<Cells>& rows, NumberStyle style, const std:
   return !none;
 }
 
+// Takes the rows that are above the header out of `rows`, and returns how many these are.
+size_t take_rows_above(std::vector<Cells>& rows, NumberStyle style, const std::string& wanted,
+                       std::vector<std::string>& evidence) {
+  if (wanted != "auto") return 0;
+  const size_t above = count_rows_above(rows);
+  if (above == 0) return 0;
+  const std::vector<Cells> table(rows.begin() + static_cast<std::ptrdiff_t>(above), rows.end());
+  if (is_data(table, style)) return 0;  // "x" above rows of two numbers is a header with a name too few
+  evidence.push_back((above == 1 ? "the first line is" : "the first " + std::to_string(above) + " lines are") +
+                     " left out, because the header is below: '" + printable_start(rows[0][0]) + "'");
+  rows = table;
+  return above;
+}
+
 }  // namespace
 
 Dialect judge_dialect(std::string_view head, bool whole, char usual, const spec::TableOptions& wanted,
                       const TableStyle* known) {
   Dialect dialect;
   dialect.separator = choose_separator(head, whole, usual, wanted.sep, dialect.evidence);
+  std::vector<Cells> rows = rows_with(head, whole, dialect.separator, known != nullptr ? kCountedRows : kJudgedRows);
   if (known != nullptr) {
     dialect.style = *known;
+    if (known->header) dialect.rows_above = take_rows_above(rows, known->numbers, wanted.header, dialect.evidence);
     return dialect;
   }
-  const std::vector<Cells> rows = rows_with(head, whole, dialect.separator, kJudgedRows);
   dialect.style.numbers = choose_numbers(rows, dialect.separator, wanted, dialect.evidence);
+  dialect.rows_above = take_rows_above(rows, dialect.style.numbers, wanted.header, dialect.evidence);
   dialect.style.header = choose_header(rows, dialect.style.numbers, wanted.header, dialect.evidence);
   return dialect;
+}
+
+size_t cells_of_unnamed_table(std::string_view head, bool whole) {
+  constexpr size_t kLeastRows = 5, kLeastRowsOfTwoCells = 10;
+  const SeparatorScore best = best_separator(head, whole, ',', true);
+  if (best.fields < 2 || best.consistency < 1) return 0;
+  const size_t rows = rows_with(head, whole, best.character, kCountedRows).size();
+  return rows >= (best.fields == 2 ? kLeastRowsOfTwoCells : kLeastRows) ? best.fields : 0;
 }
 
 std::string default_column_name(size_t index) {

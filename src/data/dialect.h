@@ -19,19 +19,26 @@ struct TableStyle {
 
 struct Dialect {
   char separator = ',';
+  size_t rows_above = 0;  // rows above the header that are not part of the table: a title, a comment, the sep= of Excel
   TableStyle style;
   std::vector<std::string> evidence;  // a phrase for each decision that is not the usual one
 };
 
 // Decides the separator, the header and the style of numbers of a file. `head` is the first part of its text, as UTF-8
 // without a byte order mark. If `whole`, it is all of the text. `usual` is the separator that the name of the file
-// suggests. If `known` is given, it is the style of the training file, and only the separator is decided.
+// suggests. If `known` is given, it is the style of the training file, and only the separator and the rows above the
+// header are decided.
 Dialect judge_dialect(std::string_view head, bool whole, char usual, const spec::TableOptions& wanted,
                       const TableStyle* known = nullptr);
+
+// Returns the number of cells of a line if the text is a table although the name of its file does not say so: each of
+// its first lines has the same number of cells, and more than one. Otherwise returns 0.
+size_t cells_of_unnamed_table(std::string_view head, bool whole);
 
 // Names of columns that every table can have.
 struct TableHeader {
   std::vector<std::string> names;
+  int64_t line = 1;                  // where it stands in the file
   std::vector<std::string> changes;  // what was changed, without the place
   bool unnamed_first = false;        // the first column had no name: maybe the row numbers that pandas writes
 };

@@ -58,6 +58,43 @@ TEST(Dialect, NumbersAreReadAsTheFileWritesThem) {
   EXPECT_EQ(style("a;b\n1,234;x\n", wanted), (NumberStyle{'.', ','}));
 }
 
+TEST(Dialect, RowsAboveTheHeader) {
+  const auto above = [](std::string_view text, char separator = ',') {
+    const Dialect dialect = judge(text);
+    EXPECT_EQ(dialect.separator, separator);
+    EXPECT_EQ(evidence(dialect).find("left out") != std::string::npos, dialect.rows_above > 0) << evidence(dialect);
+    return dialect.rows_above;
+  };
+  EXPECT_EQ(above("a,b,c\n1,2,3\n4,5,6\n7,8,9\n"), 0U);
+  EXPECT_EQ(above("Animals of 2024\na,b,c\n1,2,3\n4,5,6\n"), 1U);
+  EXPECT_EQ(above("Animals of 2024,,\n,,\na,b,c\n1,2,3\n4,5,6\n"), 2U);
+  EXPECT_EQ(above("# by export 1.2\n# on Monday, at noon\na;b;c\n1;2;3\n4;5;6\n", ';'), 2U);
+  EXPECT_EQ(above("sep=;\na;b\n1;2\n4;5\n", ';'), 1U);
+  EXPECT_EQ(above("Sales, by month\na;b;c\n1;2;3\n4;5;6\n7;8;9\n", ';'), 1U);
+  EXPECT_EQ(above("#id,b,c\n1,2,3\n4,5,6\n"), 0U) << "a header may begin with #";
+  EXPECT_EQ(above("x\n1,5\n2,7\n3,9\n"), 0U) << "a header that names one column of two";
+  EXPECT_EQ(above(",x\n0,a\n1,b\n2,c\n"), 0U) << "the index of pandas has no name";
+  EXPECT_EQ(above("length;weight\n1,5;2,0\n3,5;4,5\n5,5;6,5\n", ';'), 0U);
+  EXPECT_EQ(above("only\n1\n2\n3\n"), 0U);
+  spec::TableOptions wanted;
+  wanted.header = "first_line";
+  EXPECT_EQ(judge("Title\na,b,c\n1,2,3\n4,5,6\n", ',', wanted).rows_above, 0U);
+}
+
+TEST(Dialect, KnowsATableWithoutItsName) {
+  std::string table = "a;b;c\n", pairs, poem;
+  for (int i = 0; i < 12; ++i) {
+    table += "1;2;x\n";
+    pairs += "a word, " + std::to_string(i) + "\n";
+    poem += i % 5 == 0 ? "Shall I compare thee, to a day\n" : "Thou art more lovely\n";
+  }
+  EXPECT_EQ(cells_of_unnamed_table(table, true), 3U);
+  EXPECT_EQ(cells_of_unnamed_table(pairs, true), 2U);
+  EXPECT_EQ(cells_of_unnamed_table(poem, true), 0U);
+  EXPECT_EQ(cells_of_unnamed_table("a,b\n1,2\n3,4\n", true), 0U) << "too few lines to tell";
+  EXPECT_EQ(cells_of_unnamed_table("", true), 0U);
+}
+
 // One of the two options is enough: the file decides the other one, and never the one that is given.
 TEST(Dialect, OneCharacterOfNumbersMayBeGivenAlone) {
   const auto thousands = [](std::string_view text, const std::string& given) {

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "data/encoding.h"
 
 namespace sinew::data {
@@ -117,6 +118,15 @@ std::vector<ValueCount> value_counts(const Column& column, const Rows& rows) {
   return values;
 }
 
+// Names a word of the column that looks like a number if half of its different words do; else returns "".
+std::string like_numbers(const Column& column) {
+  const auto count = std::ranges::count_if(column.categories, resembles_number);
+  if (count == 0 || static_cast<size_t>(count) * 2 < column.categories.size()) return "";
+  return "; its cells look like numbers, such as '" +
+         printable_start(*std::ranges::find_if(column.categories, resembles_number)) +
+         "', but only plain numbers, percent and currencies are read as numbers";
+}
+
 class Fitter {
  public:
   Fitter(const Table& table, const Rows& rows, bool normalize) : table_(table), rows_(rows), normalize_(normalize) {}
@@ -129,6 +139,8 @@ class Fitter {
     if (choice.reason.empty()) choice.reason = column->reason;
     const bool has_values = choice.kind != ColumnKind::empty && choice.kind != ColumnKind::constant;
     if (has_values && !column->doubt.empty()) choice.reason += "; " + column->doubt;
+    if (choice.kind == ColumnKind::identifier || choice.kind == ColumnKind::text)
+      choice.reason += like_numbers(*column);
     if (column->format.kind == CellKind::number && !column->format.unit.empty())
       choice.reason += ", written with " + column->format.unit;
     if (!is_left_out(choice.kind)) {

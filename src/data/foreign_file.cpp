@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/image_files.h"
+#include "data/table_files.h"
 
 namespace sinew::data {
 namespace {
@@ -38,6 +39,28 @@ constexpr ForeignKind kImage = {
     "one image",
     "give a folder with a sub-folder of images for each class, or a list with the path and the "
     "label of each image"};
+constexpr ForeignKind kSqlite = {"a SQLite database",
+                                 "write the table as CSV, for example with: sqlite3 -header -csv $ "
+                                 "'select * from NAME' > table.csv"};
+constexpr ForeignKind kXz = {"a file that is compressed with xz", "unpack it: xz -d $"};
+constexpr ForeignKind kBzip2 = {"a file that is compressed with bzip2", "unpack it: bunzip2 $"};
+constexpr ForeignKind kUtf32 = {"a text in UTF-32", "convert it: iconv -f utf-32 -t utf-8 $ > table.csv"};
+constexpr ForeignKind kLibsvm = {"a LIBSVM file",
+                                 "sklearn.datasets.load_svmlight_file($) reads it; save its arrays as x and y with "
+                                 "numpy.savez"};
+constexpr ForeignKind kArff = {"an ARFF file",
+                               "convert it, for example with "
+                               "pandas.DataFrame(scipy.io.arff.loadarff($)[0]).to_csv('table.csv', index=False)"};
+constexpr ForeignKind kJsonArray = {"a JSON array",
+                                    "write one object on each line, for example with: jq -c '.[]' $ > table.jsonl"};
+constexpr ForeignKind kJsonObject = {"a JSON object",
+                                     "convert it, for example with "
+                                     "pandas.read_json($).to_csv('table.csv', index=False)"};
+constexpr ForeignKind kJsonLines = {"a file of JSON lines",
+                                    "rename it so that its name ends in .jsonl, or set data.format: jsonl"};
+constexpr ForeignKind kPage = {"a web page (HTML)",
+                               "download the data itself: such a page often asks to sign in, or shows the data"};
+constexpr ForeignKind kPointer = {"a pointer of Git LFS and not the data", "fetch the data: git lfs pull"};
 constexpr ForeignKind kModel = {"a model file",
                                 "give the data as DATA, and the model where a command asks for a MODEL"};
 
@@ -46,15 +69,19 @@ struct ForeignName {
   const ForeignKind* kind;
 };
 constexpr auto kForeignNames = std::to_array<ForeignName>(
-    {{"parquet", &kParquet}, {"feather", &kArrow}, {"arrow", &kArrow}, {"xlsx", &kExcel},       {"xls", &kExcel},
-     {"pkl", &kPickle},      {"pickle", &kPickle}, {"h5", &kHdf},      {"hdf5", &kHdf},         {"pdf", &kPdf},
-     {"zip", &kArchive},     {"tar", &kArchive},   {"tgz", &kArchive}, {"7z", &kArchive},       {"rar", &kArchive},
-     {"mp4", &kVideo},     {"avi", &kVideo},   {"mov", &kVideo},        {"mkv", &kVideo},
-     {"webm", &kVideo},      {"m4v", &kVideo},     {"mpg", &kVideo},   {"mpeg", &kVideo},       {"wmv", &kVideo},
-     {"wav", &kAudio},       {"mp3", &kAudio},     {"flac", &kAudio},  {"ogg", &kAudio},        {"m4a", &kAudio},
-     {"aac", &kAudio},       {"opus", &kAudio},    {"heic", &kHeic},   {"heif", &kHeic},        {"avif", &kHeic},
-     {"jxl", &kHeic},        {"svg", &kHeic},      {"psd", &kHeic},    {"pt", &kModel},         {"pt2", &kModel},
-     {"pth", &kModel},       {"ckpt", &kModel},    {"onnx", &kModel},  {"safetensors", &kModel}});
+    {{"parquet", &kParquet}, {"feather", &kArrow},   {"arrow", &kArrow},       {"xlsx", &kExcel},
+     {"xls", &kExcel},       {"pkl", &kPickle},      {"pickle", &kPickle},     {"h5", &kHdf},
+     {"hdf5", &kHdf},        {"pdf", &kPdf},         {"zip", &kArchive},       {"tar", &kArchive},
+     {"tgz", &kArchive},     {"7z", &kArchive},      {"rar", &kArchive},       {"mp4", &kVideo},
+     {"avi", &kVideo},       {"mov", &kVideo},       {"mkv", &kVideo},         {"webm", &kVideo},
+     {"m4v", &kVideo},       {"mpg", &kVideo},       {"mpeg", &kVideo},        {"wmv", &kVideo},
+     {"wav", &kAudio},       {"mp3", &kAudio},       {"flac", &kAudio},        {"ogg", &kAudio},
+     {"m4a", &kAudio},       {"aac", &kAudio},       {"opus", &kAudio},        {"heic", &kHeic},
+     {"heif", &kHeic},       {"avif", &kHeic},       {"jxl", &kHeic},          {"svg", &kHeic},
+     {"psd", &kHeic},        {"pt", &kModel},        {"pt2", &kModel},         {"pth", &kModel},
+     {"ckpt", &kModel},      {"onnx", &kModel},      {"safetensors", &kModel}, {"sqlite", &kSqlite},
+     {"db", &kSqlite},       {"xz", &kXz},           {"bz2", &kBzip2},         {"libsvm", &kLibsvm},
+     {"svm", &kLibsvm},      {"svmlight", &kLibsvm}, {"arff", &kArff}});
 
 // Signatures that no text begins with. Workbooks, archives and npz are all ZIP files, so only their names tell them
 // apart.
@@ -76,7 +103,46 @@ constexpr auto kSignatures = std::to_array<Signature>({{"PAR1"sv, &kParquet},
                                                        {"GIF87a"sv, &kImage},
                                                        {"GIF89a"sv, &kImage},
                                                        {"II*\0"sv, &kImage},
-                                                       {"MM\0*"sv, &kImage}});
+                                                       {"MM\0*"sv, &kImage},
+                                                       {"SQLite format 3"sv, &kSqlite},
+                                                       {"\xFD"
+                                                        "7zXZ"sv,
+                                                        &kXz},
+                                                       {"BZh"sv, &kBzip2},
+                                                       {"\xFF\xFE\0\0"sv, &kUtf32},
+                                                       {"\0\0\xFE\xFF"sv, &kUtf32}});
+
+std::string_view without_space(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+  return text;
+}
+
+const ForeignKind* kind_of_table(std::string_view head, bool json_name) {
+  if (head.starts_with("PK\x03\x04"))
+    return head.find("[Content_Types].xml") != std::string_view::npos ? &kExcel : &kArchive;
+  head = without_space(head);
+  const std::string start = lower_case(std::string(head.substr(0, 14)));
+  if (start.starts_with("<!doctype html") || start.starts_with("<html")) return &kPage;
+  if (start.starts_with("@relation")) return &kArff;
+  if (head.starts_with("version https://git-lfs")) return &kPointer;
+  if (head.starts_with('[') && without_space(head.substr(1)).starts_with('{')) return &kJsonArray;
+  if (json_name || !head.starts_with('{') || !without_space(head.substr(1)).starts_with('"')) return nullptr;
+  return is_json_lines(head) ? &kJsonLines : &kJsonObject;
+}
+
+ForeignFile described(const ForeignKind& kind, const std::string& path) {
+  std::string cure;
+  for (const char c : kind.cure) cure += c == '$' ? "'" + path + "'" : std::string(1, c);
+  return {std::string(kind.what), cure};
+}
+
+[[noreturn]] void refuse(const ForeignFile& foreign, const std::string& path) {
+  const bool image = foreign.what == kImage.what;
+  throw Error("DATA_WRONG_FORMAT",
+              path + ": is " + foreign.what + (image ? ", not a data set" : ", which Sinew does not read as data"),
+              foreign.cure);
+}
 
 }  // namespace
 
@@ -89,18 +155,30 @@ std::optional<ForeignFile> foreign_file(const std::string& path, std::string_vie
   const bool image = is_image_name(path);
   if (named == kForeignNames.end() && by_bytes == kSignatures.end() && !image) return std::nullopt;
   const ForeignKind& kind = by_bytes != kSignatures.end() ? *by_bytes->kind : image ? kImage : *named->kind;
-  std::string cure;
-  for (const char c : kind.cure) cure += c == '$' ? "'" + path + "'" : std::string(1, c);
-  return ForeignFile{std::string(kind.what), cure};
+  return described(kind, path);
 }
 
 void refuse_foreign_file(const std::string& path, std::string_view head) {
-  const std::optional<ForeignFile> foreign = foreign_file(path, head);
-  if (!foreign) return;
-  const bool image = foreign->what == kImage.what;
-  throw Error("DATA_WRONG_FORMAT",
-              path + ": is " + foreign->what + (image ? ", not a data set" : ", which Sinew does not read as data"),
-              foreign->cure);
+  if (const auto foreign = foreign_file(path, head)) refuse(*foreign, path);
+}
+
+bool is_json_lines(std::string_view head) {
+  head = without_space(head);
+  std::string_view line = head.substr(0, head.find('\n'));
+  line = line.substr(0, line.find_last_not_of(" \t\r") + 1);
+  const std::string_view next = without_space(head.substr(std::min(head.size(), line.size() + 1)));
+  const bool alone = next.empty();
+  return line.starts_with('{') && line.ends_with('}') &&
+         (alone ? line.find('[') == std::string_view::npos : next.starts_with('{'));
+}
+
+std::optional<ForeignFile> foreign_table(const std::string& path, std::string_view head) {
+  const ForeignKind* const kind = kind_of_table(head, table_format_of(path) == "jsonl");
+  return kind == nullptr ? std::nullopt : std::optional(described(*kind, path));
+}
+
+void refuse_foreign_table(const std::string& path, std::string_view head) {
+  if (const auto foreign = foreign_table(path, head)) refuse(*foreign, path);
 }
 
 }  // namespace sinew::data

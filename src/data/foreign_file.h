@@ -17,4 +17,11 @@ std::optional<ForeignFile> foreign_file(const std::string& path, std::string_vie
 // Throws Error if the file is such a file.
 void refuse_foreign_file(const std::string& path, std::string_view head);
 
+// Recognises content that is no table although the name of the file may say so: JSON, a web page, a workbook.
+std::optional<ForeignFile> foreign_table(const std::string& path, std::string_view head);
+void refuse_foreign_table(const std::string& path, std::string_view head);
+
+// Returns whether the text begins with a JSON object that ends with its line.
+bool is_json_lines(std::string_view head);
+
 }  // namespace sinew::data

@@ -28,10 +28,17 @@ void leave_out(const std::string& name, ImageListing& listing) {
   if (listing.first_left_out.size() < kNamedLeftOut) listing.first_left_out.push_back(name);
 }
 
+uint64_t size_of_image(const std::string& path) {
+  std::error_code code;
+  if (fs::is_symlink(path, code) && !fs::exists(path, code))
+    throw Error("DATA_UNREADABLE_FILE", path + " is a link that leads to no file", "remove the link, or correct it");
+  return system_disk().size(path);
+}
+
 void collect(const std::string& root, const std::string& folder, const std::string& label, int depth,
              ImageListing& listing) {
   if (depth > kMaxDepth) {
-    throw Error("DATA_BAD_SOURCE", folder + " is nested too deep",
+    throw Error("DATA_BAD_SOURCE", (fs::path(root) / folder).string() + " is nested too deep",
                 "look for a link that leads back to a parent folder");
   }
   for (const Disk::Entry& entry : system_disk().list((fs::path(root) / folder).string())) {
@@ -41,7 +48,7 @@ void collect(const std::string& root, const std::string& folder, const std::stri
       collect(root, name, label, depth + 1, listing);
     } else if (is_image_name(entry.name)) {
       const std::string path = (fs::path(root) / name).string();
-      listing.files.push_back({path, path.size() - name.size(), system_disk().size(path), label, 0});
+      listing.files.push_back({path, path.size() - name.size(), size_of_image(path), label, 0});
     } else {
       leave_out(name, listing);
     }
@@ -111,9 +118,14 @@ bool is_image_name(const std::string& name) {
 }
 
 std::string ImageListing::left_out_text() const {
-  if (left_out == 0) return "";
-  std::string text = std::to_string(left_out) + (left_out == 1 ? " file is" : " files are") +
-                     " left out, because the name is not that of a JPEG, PNG, WebP, GIF, BMP or TIFF image: ";
+  std::string text;
+  if (loose > 0)
+    text = with_commas(loose) + (loose == 1 ? " image is" : " images are") +
+           " left out, because it is in no folder of a class: " + printable_start(first_loose, 200) +
+           (loose > 1 ? ", ..." : "");
+  if (left_out == 0) return text;
+  text += (text.empty() ? "" : "; ") + std::to_string(left_out) + (left_out == 1 ? " file is" : " files are") +
+          " left out, because the name is not that of a JPEG, PNG, WebP, GIF, BMP or TIFF image: ";
   for (size_t i = 0; i < first_left_out.size(); ++i)
     text += (i == 0 ? "" : ", ") + printable_start(first_left_out[i], 200);
   return text + (static_cast<size_t>(left_out) > first_left_out.size() ? ", ..." : "");
@@ -136,12 +148,14 @@ void collect_images(const std::string& root, const std::string& folder, const st
 
 ImageListing list_image_folder(const std::string& folder) {
   ImageListing listing;
-  bool loose = false;
   for (const Disk::Entry& entry : system_disk().list(folder)) {
     if (entry.name.starts_with('.')) continue;
     if (!entry.directory) {
-      loose |= is_image_name(entry.name);
-      leave_out(entry.name, listing);
+      if (!is_image_name(entry.name)) {
+        leave_out(entry.name, listing);
+      } else if (listing.loose++ == 0) {
+        listing.first_loose = entry.name;
+      }
       continue;
     }
     check_label(entry.name, printable_start(folder + "/" + entry.name, 4096));
@@ -162,12 +176,37 @@ ImageListing list_image_folder(const std::string& folder) {
               [](const ImageFile& a, const ImageFile& b) { return a.path < b.path; });
   }
   if (listing.files.empty()) {
+    const bool loose = listing.loose > 0;
     throw Error("DATA_EMPTY",
                 folder + (loose ? " holds images but no folder for each class" : " holds no folder of images"),
                 loose ? "move each class into its own folder, or use data.format: image_list"
                       : "an image_folder looks like FOLDER/cat/1.jpg, FOLDER/dog/2.png");
   }
   return listing;
+}
+
+bool begins_image_list(std::string_view head) {
+  size_t start = head.find('\n');
+  start = start == std::string_view::npos || head.find_first_not_of("\r\n", start) == std::string_view::npos
+              ? 0
+              : start + 1;
+  const std::string_view line = head.substr(start, head.find_first_of("\r\n", start) - start);
+  return line.find_first_of(",\t") != std::string_view::npos &&
+         is_image_name(std::string(trimmed(line.substr(0, line.find_first_of(",\t")))));
+}
+
+std::string image_list_in(const std::string& folder) {
+  std::string found;
+  for (const Disk::Entry& entry : system_disk().list(folder)) {
+    const std::string extension = file_extension(entry.name);
+    const bool named = extension == "csv" || extension == "tsv" || extension == "txt" || extension == "lst";
+    if (entry.directory || entry.name.starts_with('.') || !named) continue;
+    const std::string path = (fs::path(folder) / entry.name).string();
+    if (!begins_image_list(text_of(read_head(path, 1 << 16)))) continue;
+    if (!found.empty()) return "";
+    found = path;
+  }
+  return found;
 }
 
 std::vector<ImageFile> list_image_list(const std::string& path) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data.h"
@@ -28,13 +29,19 @@ struct ImageListing {
   // The files beside the images. Hidden files do not count.
   int64_t left_out = 0;
   std::vector<std::string> first_left_out;  // the names of the first of them
-  std::string left_out_text() const;        // one sentence, or "" if none is left out
+  int64_t loose = 0;                        // images that are in no folder of a class, which are left out, too
+  std::string first_loose;
+  std::string left_out_text() const;  // one sentence, or "" if none is left out
 };
 
 // Lists the images in a fixed order: by class name, then by file name (bytes).
 ImageListing list_image_folder(const std::string& folder);
 // Keeps the order of the list.
 std::vector<ImageFile> list_image_list(const std::string& path);
+// Returns whether the text begins like a list of images: the second line, or the only one, begins with the name of one.
+bool begins_image_list(std::string_view head);
+// Returns the only file of the folder that lists images, or "".
+std::string image_list_in(const std::string& folder);
 
 // Appends the images anywhere below `root`/`folder`; their names are relative to `root`. `folder` may be "".
 void collect_images(const std::string& root, const std::string& folder, const std::string& label,

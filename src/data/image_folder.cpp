@@ -111,7 +111,7 @@ std::vector<ImageFile> list_files(const std::string& format, const spec::DataSou
   }
   if (format == "image_list") return list_image_list(source.path);
   ImageListing listing = list_image_folder(source.path);
-  if (listing.left_out > 0) info.notes.push_back(to_string(split) + ": " + listing.left_out_text());
+  if (listing.left_out + listing.loose > 0) info.notes.push_back(to_string(split) + ": " + listing.left_out_text());
   return std::move(listing.files);
 }
 
@@ -177,9 +177,13 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
 
 // Sets the class of every file. info.class_names lists the classes of all training files before the split, because val
 // or test may take every file of a rare class.
-void set_classes(std::array<ImageSplit, 3>& splits, DataInfo& info) {
+void set_classes(const std::string& path, std::array<ImageSplit, 3>& splits, DataInfo& info) {
   const ClassIndex index = index_of(info.class_names);
   info.classes = static_cast<int64_t>(info.class_names.size());
+  if (info.classes == 1)
+    throw Error("DATA_BAD_SOURCE",
+                path + ": all images are of the class '" + info.class_names[0] + "', so there is nothing to predict",
+                "add a folder, or lines of the list, for each other class");
   for (ImageSplit& split : splits) {
     for (const ImageFile& file : split.files) {
       const auto found = index.find(file.label);
@@ -251,7 +255,7 @@ std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t 
   if (info.task == Task::classification) info.class_names = class_names_of(files);
   std::array<ImageSplit, 3> splits = list_splits(options, std::move(files), seed, info);
   if (info.task == Task::classification) {
-    set_classes(splits, info);
+    set_classes(options.train.path, splits, info);
   } else {
     set_values(splits, info);
   }

@@ -214,7 +214,8 @@ TEST_F(Images, NormalisedChannelsHaveMeanZeroAndDeviationOne) {
 }
 
 TEST_F(Images, FlatImagesNormaliseToZero) {
-  put("train/only/1.png", png_of(Pixels{4, 4, 3, std::vector<uint8_t>(48, 51)}));
+  for (const char* name : {"train/one/1.png", "train/other/1.png"})
+    put(name, png_of(Pixels{4, 4, 3, std::vector<uint8_t>(48, 51)}));
   spec::DataOptions job = options();
   job.normalize = "auto";
   for (const float value : floats_of(open_images(job, 1)->load(Split::train, std::vector<int64_t>{0}, {}).input))
@@ -369,6 +370,7 @@ TEST_F(Images, RealPhotosDecode) {
     GTEST_SKIP() << "no photos under SINEW_DATA";
   fs::create_directories(path("train"));
   fs::create_directory_symlink(fs::path(folder) / "raccoon/images", path("train/raccoon"));
+  put("train/noise/1.png", png_of(noisy_pixels(1, 96, 96, 3)));
   spec::DataOptions job = options();
   job.image.size = {96, 96};
   job.normalize = "auto";

@@ -40,6 +40,7 @@ class JsonlReader final : public RowReader, private Sax {
       ++line_;
     } while (line.find_first_not_of(" \t\r") == std::string_view::npos);
     reset_row(row);
+    line_text_ = line;
     row.line = line_;
     row.problem.clear();
     depth_ = 0;
@@ -123,14 +124,22 @@ class JsonlReader final : public RowReader, private Sax {
   }
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    const std::string_view rest = line_text_.substr(std::min(position == 0 ? 0 : position - 1, line_text_.size()));
+    for (const std::string_view word : {"NaN", "Infinity"}) {
+      if (rest.starts_with(word))
+        return problem("column " + std::to_string(position) + ": holds " + std::string(word) +
+                       ", which JSON does not have; write null");
+    }
     const std::string text = error.what();  // "[json.exception…] parse error at line 1, column 5: reason"
-    const size_t reason = text.find(": ");
+    const size_t reason = text.find(" - ");
+    const std::string why = reason == std::string::npos ? "" : text.substr(reason + 3);
     return problem("column " + std::to_string(position) + ": not JSON" +
-                   (reason == std::string::npos ? "" : text.substr(reason)));
+                   (why.empty() ? "" : ": " + why.substr(0, why.find("; last read"))));
   }
 
   std::string_view text_;  // the part that is not yet read
   const size_t size_;
+  std::string_view line_text_;
   int64_t line_ = 0;
   const TableHeader header_;  // empty: the keys are the names
   std::vector<std::string> columns_;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kMaxClasses = 1 << 20;  // a larger label is more likely a mistake than a class
 constexpr int64_t kLikelyClasses = 1000;  // auto: integers below this are classes in a file of any size
+constexpr int64_t kFewClasses = 20;  // auto: floating-point numbers are classes if all are whole, below this, and few
 
 bool is_integer(DType dtype) {
   return dtype != DType::f32 && dtype != DType::f64;
@@ -21,6 +22,7 @@ std::string place(const FileArray& targets, int64_t i) {
 
 struct Range {
   double low = 0, high = 0;
+  bool whole = true;  // all values are whole numbers
 };
 
 Range range_of(const FileArray& targets) {
@@ -29,6 +31,7 @@ Range range_of(const FileArray& targets) {
     const double value = value_at(targets.dtype, targets.row(i), 0);
     range.low = i == 0 ? value : std::min(range.low, value);
     range.high = i == 0 ? value : std::max(range.high, value);
+    range.whole = range.whole && value == std::floor(value);
   }
   return range;
 }
@@ -51,11 +54,14 @@ LabelSchema infer_labels(const FileArray& train, const std::string& task) {
   }
   const Range range = shape.empty() ? range_of(train) : Range{};
   if (task == "auto") {
-    const auto limit = std::max<double>(kLikelyClasses, static_cast<double>(train.rows()) / 10);
-    const bool classes = shape.empty() && is_integer(train.dtype) && range.low >= 0 && range.high < limit;
+    const bool integers = is_integer(train.dtype);
+    const auto limit =
+        integers ? std::max<double>(kLikelyClasses, static_cast<double>(train.rows()) / 10) : kFewClasses;
+    const bool classes = shape.empty() && range.whole && range.low >= 0 && range.high > 0 && range.high < limit &&
+                         (integers || (range.high + 1) * 2 <= static_cast<double>(train.rows()));
     schema.task = classes ? Task::classification : Task::regression;
-    schema.reason = classes ? "classification: integer labels from " + text_of_number(range.low) + " to " +
-                                  text_of_number(range.high)
+    schema.reason = classes ? "classification: " + std::string(integers ? "integer" : "whole") + " labels from " +
+                                  text_of_number(range.low) + " to " + text_of_number(range.high)
                     : !shape.empty()           ? "regression: each target is several numbers"
                     : !is_integer(train.dtype) ? "regression: the targets are floating-point numbers"
                     : range.low < 0            ? "regression: some targets are negative"

@@ -5,12 +5,15 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <functional>
+#include <map>
 
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/file_pattern.h"
 #include "base/joined.h"
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "data/files.h"
 
 namespace sinew::data {
@@ -53,6 +56,9 @@ std::string describe(const DataInfo& info) {
   }
   if (info.task == Task::classification) text += ", " + std::to_string(info.classes) + " classes";
   if (info.task == Task::regression) text += ", a number to predict";
+  const auto reason = info.reasons.find("data.task");
+  if (info.task == Task::regression && columns == 0 && reason != info.reasons.end())
+    text += " (" + reason->second + ")";
   if (info.task == Task::next_token) text += ", a vocabulary of " + std::to_string(info.classes);
   return text;
 }
@@ -66,7 +72,7 @@ std::optional<DataInfo> try_open(Proposal& proposal) {
     DataInfo info = open_dataset(options, proposal.job.trainer.seed)->info();
     proposal.remarks.insert(proposal.remarks.end(), info.notes.begin(), info.notes.end());
     proposal.remarks.push_back(describe(info));
-    if (table) proposal.details = column_lines(info.columns, info.columns.size());
+    if (table) proposal.details = column_lines(info.columns);
     return info;
   } catch (const Error& error) {
     proposal.remarks.push_back("warning: this job cannot open the data: " + std::string(error.what()));
@@ -194,12 +200,42 @@ std::string job_name(const std::string& path) {
   return {first, first + std::min(kLongest, name.end() - first)};
 }
 
+// Says what a folder holds: ", which holds 24 .png files and 2 folders". Returns "" for a file.
+std::string what_is_in(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored)) return "";
+  std::map<std::string, int64_t> counts;
+  for (const Disk::Entry& entry : system_disk().list(path)) {
+    if (entry.name.starts_with('.')) continue;
+    const std::string extension = file_extension(entry.name);
+    ++counts[entry.directory ? "folder" : extension.empty() ? "file" : '.' + extension + " file"];
+  }
+  if (counts.empty()) return ", which is an empty folder";
+  std::vector<std::pair<std::string, int64_t>> most(counts.begin(), counts.end());
+  std::ranges::stable_sort(most, std::greater<>(), &std::pair<std::string, int64_t>::second);
+  most.resize(std::min<size_t>(most.size(), 3));
+  return ", which holds " + joined(most, " and ", [](const auto& kind) {
+           return with_commas(kind.second) + ' ' + printable_start(kind.first) + (kind.second == 1 ? "" : "s");
+         });
+}
+
+// Throws the Error for a path at which nothing is.
+[[noreturn]] void refuse_missing(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_symlink(path, ignored))
+    throw Error("DATA_UNREADABLE_FILE",
+                path + " is a link to " + printable_start(fs::read_symlink(path, ignored).string(), 200) +
+                    ", which leads to no file or folder",
+                "correct the link, or give the path of your data");
+  throw Error("DATA_UNREADABLE_FILE", "there is no file or folder " + path, "give the path of your data");
+}
+
 }  // namespace
 
 Proposal propose_job(const std::string& path, const Wanted& wanted) {
-  if (!system_disk().exists(path) && !is_file_pattern(path)) {
-    throw Error("DATA_UNREADABLE_FILE", "there is no file or folder " + path, "give the path of your data");
-  }
+  std::error_code ignored;
+  const bool dead_link = fs::is_symlink(path, ignored) && !fs::exists(path, ignored);
+  if (dead_link || (!system_disk().exists(path) && !is_file_pattern(path))) refuse_missing(path);
   const bool pattern = is_file_pattern(path);
   for (const Detector& detector : kDetectors) {
     if (pattern && detector.detect != detect_table) continue;  // the others read one file or folder
@@ -232,7 +268,7 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
     choose(proposal.job, kind_of(data, info), info, wanted.time_limit, proposal.remarks);
     return proposal;
   }
-  throw Error("DATA_UNKNOWN_FORMAT", "Sinew does not recognise the data at " + path,
+  throw Error("DATA_UNKNOWN_FORMAT", "Sinew does not recognise the data at " + path + what_is_in(path),
               "give one of: " + joined(kDetectors, "; ", &Detector::what));
 }
 

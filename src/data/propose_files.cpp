@@ -5,6 +5,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "data/files.h"
 #include "data/image_files.h"
 #include "data/propose.h"
@@ -89,6 +90,32 @@ bool has_image_classes(const std::string& folder) {
     }
   }
   return false;
+}
+
+constexpr int kMostWrapped = 4;
+
+// Returns the only visible entry of a folder if it is a folder; else "".
+std::string only_folder_in(const std::string& folder) {
+  if (!is_folder(folder)) return "";
+  std::string found;
+  for (const Disk::Entry& entry : system_disk().list(folder)) {
+    if (entry.name.starts_with('.') || entry.name == "__MACOSX") continue;
+    if (!entry.directory || !found.empty()) return "";
+    found = entry.name;
+  }
+  return found.empty() ? "" : below(folder, found);
+}
+
+// Names the folders with images beside those of the splits.
+void note_other_folders(const std::string& root, Detection& detection) {
+  const spec::DataOptions& data = detection.data;
+  for (const Disk::Entry& entry : system_disk().list(root)) {
+    const std::string folder = below(root, entry.name);
+    if (folder == data.train.path || folder == data.val.path || folder == data.test.path) continue;
+    if (!entry.directory || !has_image_classes(folder)) continue;
+    detection.remarks.push_back("the images of " + printable_start(folder, 200) +
+                                " are left out: the name is not that of a split (train, val or test)");
+  }
 }
 
 std::string first_with_classes(const std::string& path, std::initializer_list<const char*> names) {
@@ -181,14 +208,21 @@ std::optional<Detection> detect_cifar(const std::string& path) {
 std::optional<Detection> detect_image_folder(const std::string& path) {
   Detection detection;
   detection.data.format = "image_folder";
-  detection.data.train.path = first_with_classes(path, {"train", "training", "Train"});
-  if (!detection.data.train.path.empty()) {
-    detection.data.val.path = first_with_classes(path, {"val", "valid", "validation", "Val", "dev"});
-    detection.data.test.path = first_with_classes(path, {"test", "testing", "Test"});
-  } else if (has_image_classes(path)) {
-    detection.data.train.path = path;
+  std::string root = path;  // of folders within each other, each the only one
+  const auto splits = [&] {
+    detection.data.train.path = first_with_classes(root, {"train", "training", "Train"});
+    return !detection.data.train.path.empty();
+  };
+  for (int depth = 0; !splits() && !has_image_classes(root); ++depth) {
+    root = depth < kMostWrapped ? only_folder_in(root) : "";
+    if (root.empty()) return std::nullopt;
+  }
+  if (detection.data.train.path.empty()) {
+    detection.data.train.path = root;
   } else {
-    return std::nullopt;
+    detection.data.val.path = first_with_classes(root, {"val", "valid", "validation", "Val", "dev", "eval"});
+    detection.data.test.path = first_with_classes(root, {"test", "testing", "Test"});
+    note_other_folders(root, detection);
   }
   const std::vector<ImageFile> files = list_image_folder(detection.data.train.path).files;
   detection.remarks.push_back(std::to_string(files.size()) + " images in one folder for each class");
@@ -197,21 +231,19 @@ std::optional<Detection> detect_image_folder(const std::string& path) {
 }
 
 std::optional<Detection> detect_image_list(const std::string& path) {
-  const std::string extension = file_extension(path);
-  if (is_folder(path) || (extension != "csv" && extension != "tsv" && extension != "txt" && extension != "lst")) {
-    return std::nullopt;
+  std::string list = path;
+  if (is_folder(path)) {
+    list = image_list_in(path);
+    if (list.empty()) return std::nullopt;
+  } else {
+    const std::string extension = file_extension(path);
+    if (extension != "csv" && extension != "tsv" && extension != "txt" && extension != "lst") return std::nullopt;
+    if (!begins_image_list(text_of(read_head(path, 1 << 16)))) return std::nullopt;
   }
-  // Looks at the second line if there is one, because the first may be a heading.
-  const std::string head(text_of(read_head(path, 1 << 16)));
-  size_t start = head.find('\n');
-  start = start == std::string::npos || head.find_first_not_of("\r\n", start) == std::string::npos ? 0 : start + 1;
-  std::string first = head.substr(start, head.find_first_of(",\t\r\n", start) - start);
-  std::erase(first, '"');
-  if (!is_image_name(first)) return std::nullopt;
   Detection detection;
   detection.data.format = "image_list";
-  detection.data.train.path = path;
-  const std::vector<ImageFile> files = list_image_list(path);
+  detection.data.train.path = list;
+  const std::vector<ImageFile> files = list_image_list(list);
   detection.remarks.push_back("a list of " + std::to_string(files.size()) + " images");
   choose_image_options(files, detection);
   return detection;

@@ -56,6 +56,32 @@ std::vector<ColumnSketch> sketch_columns(const std::string& path, const TableReq
   return sketches;
 }
 
+// Recognises a table in a file whose name does not tell that it is one: data.txt, data.json, data. Throws Error if the
+// content is that of a file that Sinew does not read.
+std::optional<Detection> detect_unnamed_table(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  const std::string extension = file_extension(path);
+  const std::vector<std::byte> head = read_head(path, kTableHead);
+  const std::string_view text = text_of(head);
+  refuse_foreign_file(path, text);
+  const bool words = extension == "txt" || extension == "text" || extension == "md";  // may hold any text
+  if (extension == "md" || text.find('\0') != std::string_view::npos) return std::nullopt;
+  Detection detection;
+  detection.data.train.path = path;
+  if (!words && is_json_lines(text)) {
+    detection.data.format = "jsonl";
+    detection.remarks.push_back("JSON lines");
+    return detection;
+  }
+  if (!words) refuse_foreign_table(path, text);
+  const size_t cells = cells_of_unnamed_table(text, head.size() < kTableHead);
+  if (cells == 0) return std::nullopt;
+  detection.data.format = "csv";
+  detection.remarks.push_back("a table, because each line has " + std::to_string(cells) + " cells");
+  return detection;
+}
+
 // Returns the column that says when the rows were recorded, if there is exactly one column of dates besides the target.
 // Rows that are later than those of the training tell how the model will do on rows to come. A date of birth does not.
 std::string time_column(const std::vector<ColumnSketch>& sketches, const std::string& target) {
@@ -74,10 +100,7 @@ std::optional<Detection> detect_table(const std::string& path) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
   const std::string format = folder ? tables_of_folder(path).format : table_format_of(path);
-  if (format.empty()) {
-    if (std::filesystem::is_regular_file(path, ignored)) refuse_foreign_file(path, text_of(read_head(path, 16)));
-    return std::nullopt;
-  }
+  if (format.empty()) return folder ? std::nullopt : detect_unnamed_table(path);
   Detection detection;
   detection.data.format = format;
   detection.data.train.path = path;
@@ -108,7 +131,13 @@ void choose_target(Detection& table, const Wanted& wanted) {
         "semicolons, tabs or |");
   }
   table.remarks.push_back("a table of " + std::to_string(sketches.size()) + " columns");
-  const TargetChoice choice = judge_target(sketches, wanted.target);
+  const TargetChoice choice = [&] {
+    try {
+      return judge_target(sketches, wanted.target);
+    } catch (const Error& error) {
+      throw Error(error.code, path + ": " + error.what(), error.hint);
+    }
+  }();
   if (choice.name.empty()) {
     throw Error("DATA_TARGET_UNCLEAR", path + ": " + choice.reason,
                 "name it: sinew init " + shell_quoted(path) + " --target " + shell_quoted(choice.example));

@@ -73,6 +73,89 @@ TEST_F(Propose, CifarFolders) {
   EXPECT_ERROR(error_of([&] { propose_job(path("pickles")); }), "DATA_WRONG_FORMAT", "binary");
 }
 
+TEST_F(Propose, ImageFoldersAsPeopleHaveThem) {
+  for (const std::string name : {"a/1.png", "a/2.png", "b/1.png", "b/2.png"}) {
+    put_image("splits/train/" + name, 8, 8);
+    put_image("splits/eval/" + name, 8, 8);
+    put_image("splits/old/" + name, 8, 8);
+    put_image("wrapped/once/twice/" + name, 8, 8);
+    put_image("alone/a/" + name.substr(2), 8, 8);
+  }
+  put_image("splits/train/cover.png", 8, 8);
+  const Proposal splits = propose_job(path("splits"));
+  EXPECT_EQ(splits.job.data.val.path, path("splits/eval"));
+  EXPECT_THAT(splits.remarks, Contains(HasSubstr("splits/old are left out")));
+  const Proposal wrapped = propose_job(path("wrapped"));
+  EXPECT_EQ(wrapped.job.data.train.path, path("wrapped/once/twice"));
+  EXPECT_THAT(splits.remarks, Contains(HasSubstr("1 image is left out, because it is in no folder of a class: cover")));
+  const Proposal alone = propose_job(path("alone"));
+  ASSERT_TRUE(alone.trouble.has_value());
+  EXPECT_THAT(alone.trouble->what(), HasSubstr("all images are of the class 'a'"));
+}
+
+TEST_F(Propose, AListAmongItsImages) {
+  for (const std::string name : {"1.png", "2.png", "3.png", "4.png"}) put_image("photos/" + name, 8, 8);
+  put("photos/notes.txt", "from my camera\n");
+  put("photos/labels.csv", "image,label\n1.png,cat\n2.png,dog\n3.png,cat\n4.png,dog\n");
+  const Proposal proposal = propose_job(path("photos"));
+  EXPECT_EQ(proposal.job.data.format, "image_list");
+  EXPECT_EQ(proposal.job.data.train.path, path("photos/labels.csv"));
+  spec::DataOptions by_path;
+  by_path.train.path = path("photos");
+  EXPECT_ERROR(error_of([&] { open_dataset(by_path, 1); }), "DATA_BAD_SOURCE", "labels.csv");
+}
+
+TEST_F(Propose, TablesWhoseNamesDoNotSaySo) {
+  std::string csv = "size,colour,price\n", lines;
+  for (int i = 0; i < 60; ++i) {
+    csv += std::to_string(i % 7) + (i % 2 ? ",red," : ",blue,") + std::to_string(i * 3.5) + "\n";
+    lines += "{\"size\": " + std::to_string(i % 7) + ", \"price\": " + std::to_string(i * 3.5) + "}\n";
+  }
+  for (const std::string name : {"goods.txt", "goods", "goods.dat"}) {
+    const Proposal proposal = propose_job(put(name, csv), {"price"});
+    EXPECT_EQ(proposal.job.data.format, "csv") << name;
+    EXPECT_FALSE(proposal.trouble) << name;
+  }
+  EXPECT_EQ(propose_job(put("goods.json", lines), {"price"}).job.data.format, "jsonl");
+  EXPECT_EQ(propose_job(put("poem.txt", "Rough winds do shake, the darling buds\nof May\n")).job.data.format, "text");
+}
+
+TEST_F(Propose, FilesThatAreNoTables) {
+  struct Case {
+    const char *name, *content, *what;
+  };
+  for (const Case& one : std::initializer_list<Case>{
+           {"a.json", "[\n {\"a\": 1},\n {\"a\": 2}]", "a JSON array"},
+           {"a.csv", "[{\"a\": 1}]", "a JSON array"},
+           {"b.json", "{\"a\": [1, 2],\n\"b\": [3, 4]}", "a JSON object"},
+           {"c.json", "{\"a\": [1, 2], \"b\": [3, 4]}\n", "a JSON object"},
+           {"b.csv", "{\"a\": 1}\n{\"a\": 2}\n", "a file of JSON lines"},
+           {"c.csv", "<!DOCTYPE html>\n<html></html>\n", "a web page"},
+           {"d.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 1\n", "Git LFS"},
+           {"e.csv", "SQLite format 3\n", "a SQLite database"},
+           {"f.csv.xz",
+            "\xFD"
+            "7zXZ",
+            "compressed with xz"},
+           {"g.csv", "PK\x03\x04 [Content_Types].xml", "an Excel workbook"},
+           {"h.csv", "PK\x03\x04 a.csv", "an archive"},
+           {"i.arff", "@relation animals\n@data\n1,2\n", "an ARFF file"}}) {
+    EXPECT_ERROR(error_of([&] { propose_job(put(one.name, one.content)); }), "DATA_WRONG_FORMAT", one.what);
+  }
+}
+
+TEST_F(Propose, SaysWhatIsThereInstead) {
+  fs::create_directories(path("empty"));
+  put("mixed/a.xyz", "1");
+  put("mixed/b.xyz", "1");
+  put("mixed/inner/c", "1");
+  fs::create_symlink(path("was_here.csv"), path("link.csv"));
+  EXPECT_ERROR(error_of([&] { propose_job(path("empty")); }), "DATA_UNKNOWN_FORMAT", "which is an empty folder");
+  EXPECT_ERROR(error_of([&] { propose_job(path("mixed")); }), "DATA_UNKNOWN_FORMAT",
+               "which holds 2 .xyz files and 1 folder");
+  EXPECT_ERROR(error_of([&] { propose_job(path("link.csv")); }), "DATA_UNREADABLE_FILE", "is a link to");
+}
+
 TEST_F(Propose, ImageFolderWithSplits) {
   for (const std::string split : {"train", "valid", "test"}) {
     for (const std::string name : {"a/1.png", "a/2.png", "b/1.png"}) put_image(split + "/" + name, 40, 48);

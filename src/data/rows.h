@@ -23,6 +23,7 @@ struct Row {
   int64_t line = 0;             // where the row begins, counted from 1
   const char* begin = nullptr;  // csv: where the row begins in the text
   std::string problem;          // why the row does not parse; empty if it does. The next row may parse again
+  int64_t quoted_rows = 0;      // csv: lines within the quotes of a cell that look like rows
 };
 
 // Reads one row after another. It reports a broken row in the row itself, and throws Error only if it cannot continue.
@@ -39,9 +40,10 @@ class RowReader {
 };
 
 // `text` and `name` must outlive the reader. RFC 4180: quotes, doubled quotes, CRLF, LF or CR. The reader skips a byte
-// order mark and blank lines, and strips spaces around an unquoted field. Without a header line, the columns are
-// column_1, column_2, ...
-std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header = true);
+// order mark, blank lines and the end-of-file character of DOS, and strips spaces around an unquoted field. Without a
+// header line, the columns are column_1, column_2, ... The reader leaves out the first `rows_above` rows.
+std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header = true,
+                                    size_t rows_above = 0);
 // One flat JSON object on each line. The reader skips blank lines; null is a missing value.
 std::unique_ptr<RowReader> read_jsonl(std::string_view text, const std::string& name);
 

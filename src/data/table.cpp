@@ -265,6 +265,10 @@ void refuse(const Row& row, const Fault& fault, const TableBuilder& builder, con
 void read_rows(RowReader& reader, const TableRequest& request, TableBuilder& builder, Table& table) {
   Row row;
   while (reader.next(row)) {
+    if (row.quoted_rows > 0) {
+      if (table.quoted_rows == 0) table.first_quoted = builder.place_of(row, reader, kNoField);
+      table.quoted_rows += row.quoted_rows;
+    }
     std::optional<Fault> fault;
     if (row.problem.empty()) {
       fault = builder.add(row, reader);
@@ -278,10 +282,10 @@ void read_rows(RowReader& reader, const TableRequest& request, TableBuilder& bui
 }
 
 void note_header(const TableHeader& header, const std::string& path, Table& table) {
-  for (size_t i = 0; i < header.changes.size() && i < kMostNotes; ++i)
-    table.notes.push_back(file_name(path) + ":1: " + header.changes[i]);
+  const std::string place = file_name(path) + ':' + std::to_string(header.line) + ": ";
+  for (size_t i = 0; i < header.changes.size() && i < kMostNotes; ++i) table.notes.push_back(place + header.changes[i]);
   if (header.changes.size() > kMostNotes)
-    table.notes.push_back(file_name(path) + ":1: " + std::to_string(header.changes.size() - kMostNotes) +
+    table.notes.push_back(place + std::to_string(header.changes.size() - kMostNotes) +
                           " more names were changed in the same ways");
 }
 
@@ -338,6 +342,11 @@ class TableReader {
                                (column.bad == 1 ? " cell that does not fit counts" : " cells that do not fit count") +
                                " as missing, the first: " + column.first_bad);
     }
+    if (table_.quoted_rows > 0)
+      table_.notes.push_back(table_.first_quoted + ": a cell in quotes goes on over " +
+                             with_commas(table_.quoted_rows) +
+                             " lines that look like rows, and they are read as part of the cell; if they are rows, a "
+                             "quote here is one too many");
     return std::move(table_);
   }
 

@@ -42,6 +42,8 @@ struct Table {
   std::vector<int64_t> first_rows;       // the first row of each file
   int64_t skipped = 0;                   // rows that do not parse and were left out
   std::string first_skipped;             // the place of the first skipped row, and why it was skipped
+  int64_t quoted_rows = 0;               // lines within the quotes of cells that look like rows
+  std::string first_quoted;              // the place of the first such cell
   std::vector<std::string> all_columns;  // the names of all columns of the files
   std::vector<std::string> notes;        // what the user should know: the dialect, changed names, ...
 

@@ -48,10 +48,16 @@ std::string table_format_of(const std::string& path) {
 
 TablesOfFolder tables_of_folder(const std::string& folder) {
   TablesOfFolder tables;
+  std::string first;
   for (const std::string& file : files_of_pattern((fs::path(folder) / "*").string())) {
     const std::string format = table_format_of(file);
     if (format.empty()) continue;
-    if (tables.count > 0 && format != tables.format) return {};
+    if (tables.count > 0 && format != tables.format)
+      throw Error("DATA_WRONG_FORMAT",
+                  folder + ": holds tables of several formats, such as " + file_name(first) + " and " + file_name(file),
+                  "name those of one format by a pattern: " +
+                      shell_quoted((fs::path(folder) / "*.").string() + file_extension(first)));
+    first = file;
     tables.format = format;
     ++tables.count;
   }
@@ -61,6 +67,7 @@ TablesOfFolder tables_of_folder(const std::string& folder) {
 TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bool whole, const TableRequest& request) {
   const std::span<const std::byte> head = std::span(bytes).first(std::min(bytes.size(), kTableHead));
   refuse_foreign_file(path, text_of(head));
+  if (request.format != "jsonl" || table_format_of(path) == "jsonl") refuse_foreign_table(path, text_of(head));
   const bool all = whole && head.size() == bytes.size();
   TableText text;
   text.path = path;
@@ -136,7 +143,7 @@ SplitsOfFolder splits_of_folder(const std::string& folder) {
     if (table_format_of(file).empty()) continue;
     std::string stem = lower_case(file_name(file));
     stem = stem.substr(0, stem.find('.'));
-    const bool val = stem == "val" || stem == "valid" || stem == "validation" || stem == "dev";
+    const bool val = stem == "val" || stem == "valid" || stem == "validation" || stem == "dev" || stem == "eval";
     std::string* const split = stem == "train"  ? &found.train
                                : val            ? &found.val
                                : stem == "test" ? &found.test

@@ -50,7 +50,7 @@ std::string said_of_files(const std::string& path, const std::vector<std::string
 // Returns csv, tsv or jsonl by the extension of a name, otherwise "".
 std::string table_format_of(const std::string& path);
 // The format of the tables in a folder, and how many there are. Other files, such as a README, do not matter. Without a
-// format, the folder has no tables, or tables of several formats.
+// format, the folder has no tables. Throws Error if it has tables of several formats.
 struct TablesOfFolder {
   std::string format;
   int64_t count = 0;

@@ -15,7 +15,7 @@ constexpr size_t kLongestSample = 200;  // bytes; a longer cell is a word anyway
 
 std::unique_ptr<RowReader> reader_of(const TableText& text, const TableRequest& request) {
   if (request.format == "jsonl") return read_jsonl(text.text(), text.path);
-  return read_csv(text.text(), text.path, text.dialect.separator, text.dialect.style.header);
+  return read_csv(text.text(), text.path, text.dialect.separator, text.dialect.style.header, text.dialect.rows_above);
 }
 
 FirstRows read_first_rows(RowReader& reader, bool whole) {

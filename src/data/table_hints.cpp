@@ -1,6 +1,8 @@
 // Says what the reader of an error about a table can do. A hint names only what has an effect: a job file or an
 // override of `sinew eval` can set options, but `sinew predict` takes none, and a trained model keeps the kinds of its
 // columns.
+#include <cmath>
+
 #include "data/table.h"
 
 namespace sinew::data {
@@ -14,6 +16,17 @@ std::string other_order(const TableRequest& request, const CellFormat& format, s
   if (!parse_date(text, day_first ? DateForm::month_first : DateForm::day_first)) return "";
   return std::string("; or set data.table.dates: ") +
          (day_first ? "month_first, if the month" : "day_first, if the day") + " is first in all dates";
+}
+
+// Says that a number is written in another style than those of the first rows; else "".
+std::string other_style(const CellFormat& format, std::string_view text) {
+  if (format.kind != CellKind::number) return "";
+  const bool comma = format.numbers.decimal == ',';
+  const char decimal = comma ? '.' : ',', thousands = comma ? ',' : '.';
+  const std::string_view number = split_unit(text).number;
+  if (!parse_number(number, {decimal, '\0'}) && !parse_number(number, {decimal, thousands})) return "";
+  return std::string("write all numbers of the table alike: this one has a decimal ") + (comma ? "point" : "comma") +
+         ", and those of the first rows have decimal " + (comma ? "commas" : "points");
 }
 
 }  // namespace
@@ -30,6 +43,9 @@ std::string bad_row_hint(const TableRequest& request) {
 
 std::string bad_cell_hint(const TableRequest& request, const Column& column, std::string_view text) {
   const bool target = column.name == request.target;
+  if (const auto number = parse_cell(text, column.format); number && std::isfinite(*number))
+    return "write the numbers of the column in a larger unit, so that all are below 3.4e38";
+  if (std::string style = other_style(column.format, text); !style.empty()) return style;
   switch (request.reader) {
     case TableRequest::Reader::training: {
       const std::string first = "correct the cell" + other_order(request, column.format, text);

@@ -292,8 +292,8 @@ TEST(TableFiles, AHiddenFileDoesNotDecideTheFormatOfAFolder) {
   EXPECT_EQ(tables_of_folder(job.options.train.path).format, "csv");
   EXPECT_EQ(tables_of_folder(job.options.train.path).count, 1);
   job.folder.write("parts/2.tsv", "x\ty\n1\ta\n");
-  EXPECT_EQ(tables_of_folder(job.options.train.path).format, "") << "two formats";
-  EXPECT_ERROR(job.error(), "DATA_UNKNOWN_FORMAT", "parts");
+  EXPECT_ERROR(error_of([&] { tables_of_folder(job.options.train.path); }), "DATA_WRONG_FORMAT", "several formats");
+  EXPECT_ERROR(job.error(), "DATA_WRONG_FORMAT", "several formats");
 }
 
 TEST(TableFiles, FilesOfOtherSplitsAreReadInTheStyleOfTrain) {

@@ -34,6 +34,7 @@ void decide_task(const Column& column, const std::string& task, TargetSchema& sc
   const std::string name = "'" + column.name + "'";
   if (column.categorical) {
     schema.reason = "classification: the values of " + name + " are words";
+    if (column.reason.ends_with("codes")) schema.reason += ": " + column.reason;
     return;
   }
   const auto values = different(column, kFewValues);
@@ -123,7 +124,10 @@ Targets read_targets(const Table& table, const TargetSchema& schema, bool skip) 
                    : "the target '" + schema.column + "' is '" + value + "', which training rows do not have");
       if (!skip) {
         throw missing
-            ? Error("DATA_BAD_TARGET", what, "fill it in, or leave such lines out with data.on_corrupt: skip")
+            ? Error("DATA_BAD_TARGET", what,
+                    "fill it in, or leave such lines out with data.on_corrupt: skip; a class cannot have the name "
+                    "None, NA "
+                    "or null, because such cells count as missing")
             : Error("DATA_UNKNOWN_CLASS", what, "correct it, or leave such lines out with data.on_corrupt: skip");
       }
       if (targets.skipped++ == 0) targets.first_skipped = what;

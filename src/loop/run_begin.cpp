@@ -10,8 +10,7 @@
 namespace sinew::loop {
 namespace {
 
-constexpr size_t kMostColumns = 60;  // the most columns of a table that the output lists
-constexpr int kMostReads = 10;       // how often a member reads the checkpoints if other members replace them meanwhile
+constexpr int kMostReads = 10;  // how often a member reads the checkpoints if other members replace them meanwhile
 
 }  // namespace
 
@@ -180,7 +179,7 @@ void Run::log_start() {
                        (plan_.compared_parts == 1 ? " step" : " steps") + " and before each checkpoint");
   for (const std::string& note : plan_.data.notes) reporter_->say(report::Level::info, "data", note);
   if (!plan_.data.columns.empty()) {
-    for (const std::string& line : data::column_lines(plan_.data.columns, kMostColumns))
+    for (const std::string& line : data::column_lines(plan_.data.columns))
       reporter_->say(report::Level::info, "columns", line);
   }
   for (const std::string& remark : plan_.remarks)
