@@ -141,6 +141,23 @@ TEST(Npy, NoiseNeedsPixelsFromZeroToOne) {
   }
 }
 
+// Many programs keep labels as floating-point numbers.
+TEST(Npy, FewWholeLabelsAreClasses) {
+  Folder folder;
+  spec::DataOptions options;
+  options.train.images = folder.write("x.npy", npy(dict("<f4", "(6, 1)"), raw<float>({1, 2, 3, 4, 5, 6})));
+  const auto task = [&](const std::string& type, const std::string& values) {
+    options.train.labels = folder.write("y.npy", npy(dict(type, "(6,)"), values));
+    return open_dataset(options, 0)->info().task;
+  };
+  EXPECT_EQ(task("<f4", raw<float>({0, 1, 0, 1, 1, 0})), Task::classification);
+  EXPECT_EQ(task("<f8", raw<double>({0, 1, 2, 1, 1, 0})), Task::classification);
+  EXPECT_EQ(task("<f4", raw<float>({0, 1, 0, 0.5, 1, 0})), Task::regression);
+  EXPECT_EQ(task("<f4", raw<float>({0, 1, 0, 7, 1, 0})), Task::regression) << "more classes than half of the samples";
+  EXPECT_EQ(task("<i8", raw<int64_t>({0, 1, 0, 7, 1, 0})), Task::classification);
+  EXPECT_EQ(task("<f4", raw<float>({-1, 1, -1, 1, 1, 1})), Task::regression);
+}
+
 // An array without axes has no samples, so every split refuses it.
 TEST(Npy, ASingleNumberIsRefusedInEverySplit) {
   Folder folder;

@@ -296,6 +296,17 @@ TEST(TableFiles, AHiddenFileDoesNotDecideTheFormatOfAFolder) {
   EXPECT_ERROR(job.error(), "DATA_WRONG_FORMAT", "several formats");
 }
 
+TEST(TableKinds, AHintNamesWhatIsSpecialAboutACell) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 20; ++i) text += std::to_string(i) + ".5,a\n" + std::to_string(i) + ".25,b\n";
+  EXPECT_HAS(Job(text + "\"3,5\",a\n").error(), "this one has a decimal comma");
+  EXPECT_HAS(Job(text + "1e300,a\n").error(), "in a larger unit");
+  std::string units = "x,y\n";
+  for (int i = 0; i < 20; ++i) units += std::to_string(i) + " kg," + (i % 2 ? "a\n" : "b\n");
+  EXPECT_HAS(Job(units).error(), "look like numbers, such as '10 kg'");
+  EXPECT_HAS(Job("x,y\n1,\"a,\n2,a\n3,a\n4,a\"\n5,b\n6,b\n").info().notes.at(0), "t.csv:2: a cell in quotes goes on");
+}
+
 TEST(TableFiles, FilesOfOtherSplitsAreReadInTheStyleOfTrain) {
   Job job("x;y\n1.234,5;a\n2,5;b\n");
   job.options.val.path = job.folder.write("v.csv", "x;y\n1.000;a\n");
