@@ -73,6 +73,7 @@ def main():
         code, sentence, option = wrong
         sys.exit(f"sinew: {sentence} [{code}]\n  try: {sys.executable} -m pip install {option}torch=={TORCH}")
     choose_worker(libraries)
+    os.environ.setdefault("SINEW_PYTHON", sys.executable)  # its pyarrow, if it has one, reads Parquet files
     undo_changes_of_python()
     program = os.path.join(PACKAGE, "bin", "sinew")
     try:

@@ -224,6 +224,7 @@ struct Wanted {
   std::string target;         // the column to predict; empty: the most likely one
   std::string task = "auto";  // data.task
   double time_limit = 0;      // of a table: the seconds that one core may train; 0: no limit
+  std::string test = {};      // the path of the test data; empty: a part of the data
 };
 // Throws Error if the kind of the data, or the column to predict, is not clear.
 Proposal propose_job(const std::string& path, const Wanted& wanted = {});

@@ -220,7 +220,8 @@ TEST(Charset, LaterBytesMustFit) {
 TEST(Charset, FilesThatAreNoTextAreRefused) {
   EXPECT_ERROR(error_of([] { decode_table("t.csv", bytes(std::string_view("a,b\n1,\0x\n", 9)), true, {}); }),
                "DATA_WRONG_FORMAT", "t.csv:2:3:");
-  EXPECT_ERROR(error_of([] { decode_table("t.csv", bytes("PAR1..."), true, {}); }), "DATA_WRONG_FORMAT", "Parquet");
+  EXPECT_ERROR(error_of([] { decode_table("t.csv", bytes("SQLite format 3"), true, {}); }), "DATA_WRONG_FORMAT",
+               "SQLite");
 }
 
 }  // namespace

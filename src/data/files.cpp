@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "data/columnar.h"
 #include "data/unpack.h"
 
 namespace sinew::data {
@@ -83,6 +84,10 @@ std::vector<std::byte> read_raw(const std::string& path, uint64_t limit) {
 FileBytes read_file(const std::string& path, uint64_t limit) {
   FileBytes file{path, read_raw(path, limit), {}};
   file.digest = digest_of(file.bytes);
+  if (is_columnar(file.bytes)) {
+    file.bytes = columnar_as_csv(path, file.bytes.size(), limit);
+    file.digest = digest_of(file.bytes);
+  }
   if (is_packed(file.bytes)) file.bytes = unpack(file.bytes, path, limit);
   return file;
 }
@@ -118,6 +123,10 @@ std::vector<std::byte> read_head(const std::string& path, size_t limit) {
     done += got;
   }
   bytes.resize(done);
+  if (is_columnar(bytes)) {
+    bytes = columnar_as_csv(path, file.size(), kMostBytes);
+    bytes.resize(std::min(bytes.size(), limit));
+  }
   return is_packed(bytes) ? unpack_head(bytes, limit) : bytes;
 }
 

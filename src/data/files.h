@@ -1,4 +1,5 @@
-// Private to data/: reads files whole, unpacks gzip and zstd, and computes the digest of the bytes on disk.
+// Private to data/: reads files whole, unpacks gzip and zstd, converts Parquet and Arrow files to CSV, and computes the
+// digest of what identifies the data.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +17,20 @@ namespace sinew::data {
 struct FileBytes {
   std::string path;
   std::vector<std::byte> bytes;  // unpacked
-  Digest digest;                 // over the bytes on disk, so over the compressed bytes if the file is packed
+  // Over the bytes on disk, so over the compressed bytes if the file is packed. Of a Parquet or Arrow file: over its
+  // CSV, because another pyarrow may write another one.
+  Digest digest;
 };
 
 // `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error, naming the file, if the
 // file is unreadable, has damaged gzip or zstd data, or holds more than `limit` bytes.
-FileBytes read_file(const std::string& path, uint64_t limit = 1ULL << 36);
+constexpr uint64_t kMostBytes = 1ULL << 36;
+FileBytes read_file(const std::string& path, uint64_t limit = kMostBytes);
 // Reads all files, each in its own thread. If several fail, throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 
 // Returns the first `limit` bytes, unpacked, for detecting a format. Does not check the rest of the file, and never
-// throws because of the content.
+// throws because of the content, unless pyarrow is needed and cannot read it.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);
 
 inline std::string_view text_of(std::span<const std::byte> bytes) {

@@ -17,11 +17,6 @@ using namespace std::string_view_literals;
 struct ForeignKind {
   std::string_view what, cure;
 };
-constexpr ForeignKind kParquet = {"a Parquet file",
-                                  "convert it, for example with: duckdb -c \"copy (from $) to 'table.csv'\", or with "
-                                  "pandas.read_parquet($).to_csv('table.csv', index=False)"};
-constexpr ForeignKind kArrow = {"an Arrow (Feather) file",
-                                "convert it, for example with pandas.read_feather($).to_csv('table.csv', index=False)"};
 constexpr ForeignKind kExcel = {"an Excel workbook",
                                 "save it as CSV in the spreadsheet program, or with "
                                 "pandas.read_excel($).to_csv('table.csv', index=False)"};
@@ -69,19 +64,16 @@ struct ForeignName {
   const ForeignKind* kind;
 };
 constexpr auto kForeignNames = std::to_array<ForeignName>(
-    {{"parquet", &kParquet}, {"feather", &kArrow},   {"arrow", &kArrow},       {"xlsx", &kExcel},
-     {"xls", &kExcel},       {"pkl", &kPickle},      {"pickle", &kPickle},     {"h5", &kHdf},
-     {"hdf5", &kHdf},        {"pdf", &kPdf},         {"zip", &kArchive},       {"tar", &kArchive},
-     {"tgz", &kArchive},     {"7z", &kArchive},      {"rar", &kArchive},       {"mp4", &kVideo},
-     {"avi", &kVideo},       {"mov", &kVideo},       {"mkv", &kVideo},         {"webm", &kVideo},
-     {"m4v", &kVideo},       {"mpg", &kVideo},       {"mpeg", &kVideo},        {"wmv", &kVideo},
-     {"wav", &kAudio},       {"mp3", &kAudio},       {"flac", &kAudio},        {"ogg", &kAudio},
-     {"m4a", &kAudio},       {"aac", &kAudio},       {"opus", &kAudio},        {"heic", &kHeic},
-     {"heif", &kHeic},       {"avif", &kHeic},       {"jxl", &kHeic},          {"svg", &kHeic},
-     {"psd", &kHeic},        {"pt", &kModel},        {"pt2", &kModel},         {"pth", &kModel},
-     {"ckpt", &kModel},      {"onnx", &kModel},      {"safetensors", &kModel}, {"sqlite", &kSqlite},
-     {"db", &kSqlite},       {"xz", &kXz},           {"bz2", &kBzip2},         {"libsvm", &kLibsvm},
-     {"svm", &kLibsvm},      {"svmlight", &kLibsvm}, {"arff", &kArff}});
+    {{"xlsx", &kExcel},    {"xls", &kExcel},       {"pkl", &kPickle},  {"pickle", &kPickle}, {"h5", &kHdf},
+     {"hdf5", &kHdf},      {"pdf", &kPdf},         {"zip", &kArchive}, {"tar", &kArchive},   {"tgz", &kArchive},
+     {"7z", &kArchive},    {"rar", &kArchive},     {"mp4", &kVideo},   {"avi", &kVideo},     {"mov", &kVideo},
+     {"mkv", &kVideo},     {"webm", &kVideo},      {"m4v", &kVideo},   {"mpg", &kVideo},     {"mpeg", &kVideo},
+     {"wmv", &kVideo},     {"wav", &kAudio},       {"mp3", &kAudio},   {"flac", &kAudio},    {"ogg", &kAudio},
+     {"m4a", &kAudio},     {"aac", &kAudio},       {"opus", &kAudio},  {"heic", &kHeic},     {"heif", &kHeic},
+     {"avif", &kHeic},     {"jxl", &kHeic},        {"svg", &kHeic},    {"psd", &kHeic},      {"pt", &kModel},
+     {"pt2", &kModel},     {"pth", &kModel},       {"ckpt", &kModel},  {"onnx", &kModel},    {"safetensors", &kModel},
+     {"sqlite", &kSqlite}, {"db", &kSqlite},       {"xz", &kXz},       {"bz2", &kBzip2},     {"libsvm", &kLibsvm},
+     {"svm", &kLibsvm},    {"svmlight", &kLibsvm}, {"arff", &kArff}});
 
 // Signatures that no text begins with. Workbooks, archives and npz are all ZIP files, so only their names tell them
 // apart.
@@ -89,9 +81,7 @@ struct Signature {
   std::string_view bytes;
   const ForeignKind* kind;
 };
-constexpr auto kSignatures = std::to_array<Signature>({{"PAR1"sv, &kParquet},
-                                                       {"ARROW1"sv, &kArrow},
-                                                       {"\xD0\xCF\x11\xE0"sv, &kExcel},
+constexpr auto kSignatures = std::to_array<Signature>({{"\xD0\xCF\x11\xE0"sv, &kExcel},
                                                        {"\x80\x02"sv, &kPickle},
                                                        {"\x80\x03"sv, &kPickle},
                                                        {"\x80\x04"sv, &kPickle},

@@ -230,6 +230,19 @@ std::string what_is_in(const std::string& path) {
   throw Error("DATA_UNREADABLE_FILE", "there is no file or folder " + path, "give the path of your data");
 }
 
+// Makes the user's second path the test data.
+void take_test(const std::string& test, const std::string& path, Detection& detection) {
+  if (!system_disk().exists(test) && !is_file_pattern(test)) refuse_missing(test);
+  spec::DataOptions& data = detection.data;
+  if (data.train.path.empty() || data.format == "cifar10" || data.format == "cifar100")
+    throw Error("DATA_BAD_OPTION", "test data cannot be named beside the " + data.format + " files of " + path,
+                "give one path, and name the test data in the job file");
+  if (data.test.given() && data.test.path != path)
+    throw Error("DATA_BAD_OPTION", path + " has test data of its own: " + data.test.path, "give one path");
+  data.test = {};
+  data.test.path = test;
+}
+
 }  // namespace
 
 Proposal propose_job(const std::string& path, const Wanted& wanted) {
@@ -251,6 +264,7 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
                   "leave --time-limit out, and set trainer.max_duration or budget.time in the job file");
     }
     detection->data.task = wanted.task;
+    if (!wanted.test.empty()) take_test(wanted.test, path, *detection);
     Proposal proposal;
     proposal.job.name = job_name(path);
     proposal.job.data = std::move(detection->data);

@@ -120,6 +120,25 @@ TEST_F(Propose, TablesWhoseNamesDoNotSaySo) {
   EXPECT_EQ(propose_job(put("poem.txt", "Rough winds do shake, the darling buds\nof May\n")).job.data.format, "text");
 }
 
+TEST_F(Propose, TestDataOfTheUser) {
+  const std::string table = put_table();
+  const std::string test = put("later.csv", "name,size,colour,price\nitem 99,3,red,4.5\nitem 98,2,blue,1.5\n");
+  const Proposal proposal = propose_job(table, {"price", "auto", 0, test});
+  EXPECT_EQ(proposal.job.data.test.path, test);
+  EXPECT_EQ(proposal.job.data.split_test, 0);
+  EXPECT_FALSE(proposal.trouble);
+  EXPECT_THAT(proposal.remarks, Contains(HasSubstr("2 test rows")));
+  const auto error = [&](const std::string& path, const std::string& other) {
+    return error_of([&] { propose_job(path, {"", "auto", 0, other}); });
+  };
+  EXPECT_ERROR(error(table, path("none.csv")), "DATA_UNREADABLE_FILE", "none.csv");
+  put("c10/data_batch_1.bin", "x");
+  EXPECT_ERROR(error(path("c10"), test), "DATA_BAD_OPTION", "cifar10");
+  for (const std::string name : {"s/train/a/1.png", "s/train/b/1.png", "s/test/a/1.png", "s/test/b/1.png"})
+    put_image(name, 8, 8);
+  EXPECT_ERROR(error(path("s"), path("s/test")), "DATA_BAD_OPTION", "has test data of its own");
+}
+
 TEST_F(Propose, FilesThatAreNoTables) {
   struct Case {
     const char *name, *content, *what;
@@ -274,8 +293,6 @@ TEST_F(Propose, FilesThatAreNoValidTables) {
     return error_of([&] { propose_job(put(name, text)); });
   };
   EXPECT_ERROR(error("a.csv", "1.5,2\n3,4\n"), "DATA_TARGET_UNCLEAR", "column_2");
-  EXPECT_ERROR(error("p.csv", "PAR1\x15\x04"), "DATA_WRONG_FORMAT", "duckdb");
-  EXPECT_ERROR(error("x.parquet", "PAR1\x15\x04"), "DATA_WRONG_FORMAT", "pandas");
   EXPECT_ERROR(error("x.xlsx", "PK\x03\x04"), "DATA_WRONG_FORMAT", "Excel");
   EXPECT_ERROR(error("b.csv", ""), "DATA_EMPTY", "b.csv");
   EXPECT_ERROR(error("c.csv", "only\n1\n"), "DATA_BAD_COLUMN", "'only'");

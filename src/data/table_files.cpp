@@ -10,6 +10,7 @@
 #include "base/joined.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "data/columnar.h"
 #include "data/foreign_file.h"
 
 namespace sinew::data {
@@ -20,8 +21,24 @@ namespace fs = std::filesystem;
 struct Named {
   std::string_view extension, format;
 };
-constexpr auto kExtensions =
-    std::to_array<Named>({{"csv", "csv"}, {"tsv", "tsv"}, {"tab", "tsv"}, {"jsonl", "jsonl"}, {"ndjson", "jsonl"}});
+constexpr auto kExtensions = std::to_array<Named>({{"csv", "csv"},
+                                                   {"tsv", "tsv"},
+                                                   {"tab", "tsv"},
+                                                   {"jsonl", "jsonl"},
+                                                   {"ndjson", "jsonl"},
+                                                   {"parquet", "csv"},
+                                                   {"feather", "csv"},
+                                                   {"arrow", "csv"}});
+
+// How columnar_as_csv() writes a table.
+const spec::TableOptions kColumnarOptions = [] {
+  spec::TableOptions options;
+  options.sep = "comma";
+  options.header = "first_line";
+  options.decimal = "point";
+  options.thousands = "none";
+  return options;
+}();
 
 // Leaves out a character that is cut at the end of the first part of a file.
 void trim_cut_character(std::vector<std::byte>& head, Charset charset) {
@@ -88,6 +105,11 @@ TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bo
                 "data.table.encoding in the job file");
   }
   const bool full = all && start.size() == text.bytes.size();
+  if (is_columnar_name(path)) {
+    text.dialect = judge_dialect(start, full, ',', kColumnarOptions, request.style);
+    text.said = file_name(path) + " is read with pyarrow";
+    return text;
+  }
   text.dialect = judge_dialect(start, full, request.format == "tsv" ? '\t' : ',', request.options, request.style);
   std::vector<std::string> phrases;
   if (!charset.evidence.empty()) phrases.push_back(charset.evidence);

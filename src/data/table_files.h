@@ -38,7 +38,7 @@ struct TableText {
 constexpr size_t kTableHead = 1 << 18;  // bytes from which encoding and dialect are decided
 
 // Decodes the bytes of a file. If `whole` is false, they are only its beginning, and a character that is cut at their
-// end is left out. Throws Error if they are no text, for example those of a Parquet file or of an Excel workbook.
+// end is left out. Throws Error if they are no text, for example those of an Excel workbook.
 TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bool whole, const TableRequest& request);
 
 // Returns the files that a path means, sorted by name: one file, the files of a folder whose names end in the format's

@@ -1,0 +1,122 @@
+#include "data/columnar.h"
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <filesystem>
+
+#include "base/disk.h"
+#include "base/error.h"
+#include "base/lower_case.h"
+#include "base/printable.h"
+#include "base/process.h"
+#include "data/unpack.h"
+
+namespace sinew::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kNoPyarrow = 3, kNotReadable = 4, kNotFound = 127;  // exit codes; env(1) gives the last one
+constexpr double kShortest = 120;                                 // seconds that a conversion may take, however small
+constexpr double kBytesInASecond = 1e6;
+constexpr size_t kLongestReason = 300;
+
+// Writes the CSV of argv[1] to argv[2]. What is wrong with the file goes to standard output.
+constexpr char kScript[] = R"(
+import sys
+sys.path[:] = [folder for folder in sys.path if folder]  # not the files of the current directory
+try:
+    import pyarrow, pyarrow.csv, pyarrow.feather, pyarrow.parquet
+except ImportError:
+    sys.exit(3)
+try:
+    with open(sys.argv[1], "rb") as file:
+        parquet = file.read(4) == b"PAR1"
+    table = pyarrow.parquet.read_table(sys.argv[1]) if parquet else pyarrow.feather.read_table(sys.argv[1])
+    for i, field in enumerate(table.schema):
+        if pyarrow.types.is_nested(field.type):
+            raise ValueError(f"column '{field.name}' holds {field.type}; the cells of a table are numbers, words or dates")
+        if pyarrow.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+    pyarrow.csv.write_csv(table, sys.argv[2])
+except Exception as error:
+    print(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__)
+    sys.exit(4)
+)";
+
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((fs::temp_directory_path() / "sinew-columnar-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr)
+      throw Error("DISK_FAILED", "cannot make a folder in " + fs::temp_directory_path().string(),
+                  "make room there, or set TMPDIR to another folder");
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  std::string file(const char* name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+std::string text_in(const std::string& path) {
+  if (!system_disk().exists(path)) return "";
+  const std::vector<std::byte> bytes = system_disk().read(path);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::string format_of(const std::string& path) {
+  return lower_case(fs::path(path).extension().string()) == ".parquet" ? "a Parquet file" : "a Parquet or Arrow file";
+}
+
+}  // namespace
+
+bool is_columnar(std::span<const std::byte> head) {
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  return text.starts_with("PAR1") || text.starts_with("ARROW1");
+}
+
+bool is_columnar_name(std::string_view path) {
+  static constexpr auto kEndings = std::to_array<std::string_view>({".parquet", ".feather", ".arrow"});
+  const std::string lower = lower_case(path);
+  return std::ranges::any_of(kEndings, [&](std::string_view ending) { return lower.ends_with(ending); });
+}
+
+std::vector<std::byte> columnar_as_csv(const std::string& path, uint64_t size, uint64_t limit) {
+  const ScratchFolder scratch;
+  const std::string csv = scratch.file("table.csv"), said = scratch.file("said");
+  const std::string chosen = own_variable("SINEW_PYTHON"), python = chosen.empty() ? "python3" : chosen;
+  ProcessOptions options{.output = said, .death_signal = SIGKILL};
+  if (chosen.empty()) options.command = {"/usr/bin/env"};
+  for (const std::string& word : {python, std::string("-c"), std::string(kScript), path, csv})
+    options.command.push_back(word);
+  Process process(options);
+  const auto end = process.wait(kShortest + static_cast<double>(size) / kBytesInASecond);
+  if (!end)
+    throw Error("DATA_UNREADABLE_FILE", path + ": pyarrow has not read it in time",
+                "convert it to CSV, for example with pandas, or split it into several files");
+  if (end->code == kNoPyarrow || end->code == kNotFound)
+    throw Error(
+        "DATA_WRONG_FORMAT",
+        path + ": is " + format_of(path) + ", which Sinew reads with the Python package pyarrow, and " + python +
+            (end->code == kNotFound ? " is not installed" : " does not have it"),
+        "install it: " + shell_quoted(python) + " -m pip install pyarrow; or name another Python in SINEW_PYTHON");
+  if (end->code == kNotReadable)
+    throw Error("DATA_DAMAGED_FILE",
+                path + ": pyarrow cannot read it: " + printable_start(text_in(said), kLongestReason),
+                "write the file again, or leave such columns out of it");
+  if (*end != ProcessEnd{})
+    throw Error("DATA_UNREADABLE_FILE", path + ": the Python that reads it with pyarrow " + to_string(*end),
+                "try it: " + shell_quoted(python) + " -c 'import pyarrow'");
+  check_size(system_disk().size(csv), limit, path);
+  return system_disk().read(csv);
+}
+
+}  // namespace sinew::data
