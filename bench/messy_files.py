@@ -13,6 +13,7 @@ import pathlib
 import re
 import shlex
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -213,6 +214,7 @@ class Trial:
 
 
 def main():
+    os.environ.setdefault("SINEW_PYTHON", sys.executable)
     words = argparse.ArgumentParser(usage=__doc__)
     words.add_argument("word", nargs="*")
     words.add_argument("--keep")

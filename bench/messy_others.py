@@ -94,6 +94,21 @@ def arrays(x="x", y="y", inputs="float32", labels="int64"):
     return array(lambda np, folder, values: np.savez(folder / "data.npz", **{x: values[:, :2].astype(inputs), y: values[:, 2].astype(labels)}))
 
 
+def arrow_table():
+    import pyarrow as pa
+    return pa.table({name: [record[name] for record in records()] for name in NAMES})
+
+
+def parquet(folder):
+    import pyarrow.parquet
+    pyarrow.parquet.write_table(arrow_table(), folder / "data.parquet")
+
+
+def feather(folder):
+    import pyarrow.feather
+    pyarrow.feather.write_feather(arrow_table(), folder / "data.feather")
+
+
 def texts(folder):
     draw = random.Random(5)
     for kind, words in (("calm", ["lies", "sleeps", "rests"]), ("wild", ["jumps", "runs", "bites"])):
@@ -170,7 +185,9 @@ OTHERS = {
     "xlsx": wrong("Excel", xlsx(), data="data.xlsx"),
     "xlsx_csv": wrong("Excel, named .csv", xlsx(), says=r"Excel"),
     "xls_csv": wrong("old Excel, named .csv", framed(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")),
-    "parquet": wrong("Parquet", framed(b"PAR1", b"PAR1"), data="data.parquet"),
+    "parquet_table": Messy("a table of Parquet", parquet, data="data.parquet", columns=NAMES, works=True),
+    "feather_table": Messy("a table of Feather", feather, data="data.feather", columns=NAMES, works=True),
+    "parquet": wrong("damaged Parquet", framed(b"PAR1", b"PAR1"), data="data.parquet"),
     "parquet_csv": wrong("Parquet, named .csv", framed(b"PAR1", b"PAR1")),
     "feather": wrong("Feather (Arrow)", framed(b"ARROW1\0\0", b"ARROW1"), data="data.feather"),
     "png_csv": wrong("a picture, named .csv", framed(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")),

@@ -22,6 +22,7 @@ int run_predict(const Arguments& arguments) {
           "  csv, tsv, jsonl   a table with the columns the model was trained on; it needs no target column\n"
           "  idx, npy          the file of the inputs alone; npz, cifar: as in training\n"
           "  images            an image, a folder of images at any depth, or a list\n"
+          "  text_folder       a .txt file, or a folder of them\n"
           "  text              the token after each window of the text\n\n"
           "With --prompt, a model of text continues the prompt instead.")
       .argument("MODEL", task.model, kModelHelp)

@@ -98,6 +98,7 @@ UnitText split_unit(std::string_view text) {
   constexpr std::string_view kMinus = "\xE2\x88\x92";  // U+2212
   const bool minus = rest.starts_with(kMinus), sign = minus || rest.starts_with('-');
   if (sign) rest = without_spaces(rest.substr(minus ? kMinus.size() : 1));
+  if (minus && (rest.starts_with('-') || rest.starts_with('+'))) return split;  // two signs
   if (minus) split = {rest, {}, true};
   for (const std::string_view unit : kUnits) {
     const bool before = rest.starts_with(unit) && rest.size() > unit.size(), after = rest.ends_with(unit);

@@ -41,6 +41,17 @@ bool is_inexact_integer(std::string_view text) {
   return exact != text;
 }
 
+// Returns whether the cells have at most 20 different values.
+bool are_few(Samples cells) {
+  constexpr size_t kFew = 20;
+  std::set<std::string_view> values;
+  for (const CellSample& cell : cells) {
+    if (values.size() > kFew) return false;
+    values.insert(cell.text);
+  }
+  return values.size() <= kFew;
+}
+
 struct NumberCount {
   std::string unit;
   int64_t count = 0;
@@ -218,10 +229,11 @@ CellJudgement judge_cells(const std::string& name, Samples cells, NumberStyle st
     if (numbers.zeros * 20 >= all)
       return {CellFormat{CellKind::word, style},
               with_commas(numbers.zeros) + " of " + with_commas(all) + " values have leading zeros, so they are codes"};
-    if (numbers.inexact > 0)
+    if (numbers.inexact * 2 >= all || (numbers.inexact > 0 && are_few(cells)))
       return {CellFormat{CellKind::word, style},
               with_commas(numbers.inexact) + " of " + with_commas(all) +
-                  " values have more digits than a number can hold, so they are codes"};
+                  " values have more digits than a number can hold, so they are codes",
+              "its numbers have more digits than a number can hold; data.columns.numeric rounds them"};
     const CellFormat format{CellKind::number, style, numbers.unit};
     return {format, of_first(numbers.count, all, numbers.unit.empty() ? "numbers" : "numbers with " + numbers.unit)};
   }

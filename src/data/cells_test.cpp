@@ -141,6 +141,10 @@ TEST(Cells, IntegersThatANumberCannotHoldAreWords) {
   EXPECT_EQ(judge({"9007199254740992", "9007199254740993"}).format->kind, CellKind::word);
   EXPECT_HAS(judge({"9007199254740992", "9007199254740993"}).reason, "1 of 2 values have more digits");
   EXPECT_EQ(judge({"1e300", "-2.5"}).format->kind, CellKind::number);
+  std::vector<std::string> amounts;
+  for (int i = 0; i < 60; ++i) amounts.push_back(std::to_string(1000 + 7 * i));
+  amounts.push_back("1000000012345678901");
+  EXPECT_EQ(judge(amounts).format->kind, CellKind::number) << "one large amount does not make codes of all";
 }
 
 TEST(Cells, HardSpacesAroundANumberDoNotCount) {
@@ -152,6 +156,10 @@ TEST(Cells, HardSpacesAroundANumberDoNotCount) {
                        number),
             -30.1)
       << "a true minus sign";
+  EXPECT_EQ(parse_cell("\xE2\x88\x92"
+                       "-30.1",
+                       number),
+            std::nullopt);
   EXPECT_EQ(parse_cell("30.1 kg", number), std::nullopt);
   EXPECT_EQ(parse_cell("30.1 %", number), std::nullopt) << "a unit that the column does not have";
 }

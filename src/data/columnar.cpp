@@ -19,8 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNoPyarrow = 3, kNotReadable = 4, kNotFound = 127;  // exit codes; env(1) gives the last one
-constexpr double kShortest = 120;                                 // seconds that a conversion may take, however small
+constexpr int kNoPyarrow = 3, kNotReadable = 4;    // exit codes of the script
+constexpr int kNotStarted = 126, kNotFound = 127;  // exit codes of env(1)
+constexpr double kShortest = 120;                  // seconds that a conversion may take, however small
 constexpr double kBytesInASecond = 1e6;
 constexpr size_t kLongestReason = 300;
 
@@ -29,13 +30,19 @@ constexpr char kScript[] = R"(
 import sys
 sys.path[:] = [folder for folder in sys.path if folder]  # not the files of the current directory
 try:
-    import pyarrow, pyarrow.csv, pyarrow.feather, pyarrow.parquet
+    import pyarrow, pyarrow.csv, pyarrow.feather, pyarrow.ipc, pyarrow.parquet
 except ImportError:
-    sys.exit(3)
+    raise SystemExit(3)
 try:
     with open(sys.argv[1], "rb") as file:
-        parquet = file.read(4) == b"PAR1"
-    table = pyarrow.parquet.read_table(sys.argv[1]) if parquet else pyarrow.feather.read_table(sys.argv[1])
+        start = file.read(4)
+        file.seek(0)
+        if start == b"PAR1":
+            table = pyarrow.parquet.ParquetFile(file).read()
+        elif start in (b"ARRO", b"FEA1"):
+            table = pyarrow.feather.read_table(file)
+        else:
+            table = pyarrow.ipc.open_stream(file).read_all()
     for i, field in enumerate(table.schema):
         if pyarrow.types.is_nested(field.type):
             raise ValueError(f"column '{field.name}' holds {field.type}; the cells of a table are numbers, words or dates")
@@ -44,15 +51,20 @@ try:
     pyarrow.csv.write_csv(table, sys.argv[2])
 except Exception as error:
     print(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__)
-    sys.exit(4)
+    raise SystemExit(4)
 )";
 
 class ScratchFolder {
  public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "sinew-columnar-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Error("DISK_FAILED", "cannot make a folder in " + fs::temp_directory_path().string(),
-                  "make room there, or set TMPDIR to another folder");
+  explicit ScratchFolder(const std::string& table) {
+    std::error_code code;
+    const fs::path where = fs::temp_directory_path(code);
+    path_ = (where / "sinew-columnar-XXXXXX").string();
+    if (code || ::mkdtemp(path_.data()) == nullptr)
+      throw Error("DISK_FAILED",
+                  table + ": cannot be converted, because no folder can be made in " +
+                      (code ? own_variable("TMPDIR") : where.string()),
+                  "set TMPDIR to a folder that can be written; in a sandbox no file can be converted: write it as CSV");
   }
   ~ScratchFolder() {
     std::error_code ignored;
@@ -66,10 +78,12 @@ class ScratchFolder {
   std::string path_;
 };
 
-std::string text_in(const std::string& path) {
+// Returns the first line of a file.
+std::string first_line_of(const std::string& path) {
   if (!system_disk().exists(path)) return "";
   const std::vector<std::byte> bytes = system_disk().read(path);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text.substr(0, text.find('\n'));
 }
 
 std::string format_of(const std::string& path) {
@@ -78,39 +92,34 @@ std::string format_of(const std::string& path) {
 
 }  // namespace
 
-bool is_columnar(std::span<const std::byte> head) {
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  return text.starts_with("PAR1") || text.starts_with("ARROW1");
-}
-
-bool is_columnar_name(std::string_view path) {
+bool is_columnar(std::string_view path) {
   static constexpr auto kEndings = std::to_array<std::string_view>({".parquet", ".feather", ".arrow"});
   const std::string lower = lower_case(path);
   return std::ranges::any_of(kEndings, [&](std::string_view ending) { return lower.ends_with(ending); });
 }
 
 std::vector<std::byte> columnar_as_csv(const std::string& path, uint64_t size, uint64_t limit) {
-  const ScratchFolder scratch;
+  const ScratchFolder scratch(path);
   const std::string csv = scratch.file("table.csv"), said = scratch.file("said");
   const std::string chosen = own_variable("SINEW_PYTHON"), python = chosen.empty() ? "python3" : chosen;
-  ProcessOptions options{.output = said, .death_signal = SIGKILL};
-  if (chosen.empty()) options.command = {"/usr/bin/env"};
-  for (const std::string& word : {python, std::string("-c"), std::string(kScript), path, csv})
-    options.command.push_back(word);
-  Process process(options);
+  Process process({.command = {"/usr/bin/env", python, "-c", kScript, fs::absolute(path).string(), csv},
+                   .environment = {},
+                   .output = said,
+                   .death_signal = SIGKILL});
   const auto end = process.wait(kShortest + static_cast<double>(size) / kBytesInASecond);
   if (!end)
     throw Error("DATA_UNREADABLE_FILE", path + ": pyarrow has not read it in time",
                 "convert it to CSV, for example with pandas, or split it into several files");
-  if (end->code == kNoPyarrow || end->code == kNotFound)
+  const bool no_python = end->code == kNotFound || end->code == kNotStarted;
+  if (end->code == kNoPyarrow || no_python)
     throw Error(
         "DATA_WRONG_FORMAT",
         path + ": is " + format_of(path) + ", which Sinew reads with the Python package pyarrow, and " + python +
-            (end->code == kNotFound ? " is not installed" : " does not have it"),
+            (no_python ? " cannot be started" : " does not have it"),
         "install it: " + shell_quoted(python) + " -m pip install pyarrow; or name another Python in SINEW_PYTHON");
   if (end->code == kNotReadable)
-    throw Error("DATA_DAMAGED_FILE",
-                path + ": pyarrow cannot read it: " + printable_start(text_in(said), kLongestReason),
+    throw Error("DATA_WRONG_FORMAT",
+                path + ": pyarrow cannot read it: " + printable_start(first_line_of(said), kLongestReason),
                 "write the file again, or leave such columns out of it");
   if (*end != ProcessEnd{})
     throw Error("DATA_UNREADABLE_FILE", path + ": the Python that reads it with pyarrow " + to_string(*end),

@@ -14,14 +14,12 @@
 
 namespace sinew::data {
 
-// Returns whether the bytes begin as a Parquet or an Arrow file does.
-bool is_columnar(std::span<const std::byte> head);
 // Returns whether the name ends in .parquet, .feather or .arrow.
-bool is_columnar_name(std::string_view path);
+bool is_columnar(std::string_view path);
 
-// Returns the table of such a file as CSV: a header line, commas, decimal points, nothing in place of a null. Throws
-// Error if there is no pyarrow, if it cannot read the file, if a column holds lists or structures, or if the text has
-// more than `limit` bytes. `size` is that of the file and bounds how long the conversion may take.
+// Returns the table of such a file as CSV: a header line, commas, decimal points, words in quotes, nothing in place of
+// a null. Throws Error if there is no pyarrow, if it cannot read the file, if a column holds lists or structures, or if
+// the text has more than `limit` bytes. `size` is that of the file and bounds how long the conversion may take.
 std::vector<std::byte> columnar_as_csv(const std::string& path, uint64_t size, uint64_t limit);
 
 }  // namespace sinew::data

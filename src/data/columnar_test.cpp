@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "data/fixtures.h"
+#include "data/inference.h"
 
 namespace sinew::data {
 namespace {
@@ -31,6 +33,9 @@ with open(folder + "/table.csv", "w", newline="") as file:
     out.writerow(data)
     for row in zip(*[column.to_pylist() for column in table.columns]):
         out.writerow(["" if value is None else value for value in row])
+parquet.write_table(pa.table({"length": [1.234, 2.5]}), folder + "/length.parquet")
+parquet.write_table(pa.table({"country": ["NA", "US"] * 20, "code": ["1", "2"] * 20, "__index_level_0__": list(range(40)),
+                              "kind": ["cat", "dog"] * 20}), folder + "/words.parquet")
 parquet.write_table(pa.table({"x": [[1, 2], [3]]}), folder + "/nested.parquet")
 )";
 
@@ -74,11 +79,28 @@ TEST_F(Columnar, ParquetAndFeatherAreReadAsTheSameTableInCsv) {
     EXPECT_TRUE(content_of(found.target) == content_of(wanted.target)) << name;
     EXPECT_HAS(table->info().notes.at(0), std::string(name) + " is read with pyarrow");
   }
-  EXPECT_ERROR(error("nested.parquet"), "DATA_DAMAGED_FILE", "column 'x' holds list");
+  EXPECT_ERROR(error("nested.parquet"), "DATA_WRONG_FORMAT", "column 'x' holds list");
   folder_.write("cut.parquet", "PAR1\x15\x04");
-  EXPECT_ERROR(error("cut.parquet"), "DATA_DAMAGED_FILE", "cut.parquet: pyarrow cannot read it");
+  EXPECT_ERROR(error("cut.parquet"), "DATA_WRONG_FORMAT", "cut.parquet: pyarrow cannot read it");
   folder_.write("named.csv", "PAR1\x15\x04");
-  EXPECT_ERROR(error("named.csv"), "DATA_DAMAGED_FILE", "named.csv: pyarrow cannot read it");
+  EXPECT_ERROR(error("named.csv"), "DATA_WRONG_FORMAT", "named.csv: is a Parquet file");
+  folder_.write("both/1.parquet", "PAR1");
+  folder_.write("both/2.csv", "a,b\n1,2\n");
+  EXPECT_ERROR(error("both"), "DATA_WRONG_FORMAT", "several formats");
+  // Words that look like numbers or like missing values are words, and an index of pandas is no input.
+  const DataInfo words = open_dataset(options("words.parquet"), 1)->info();
+  std::map<std::string, std::string> kinds;
+  for (const ColumnFacts& column : words.columns) kinds[column.name] = column.kind;
+  EXPECT_EQ(kinds["country"], "category");
+  EXPECT_EQ(kinds["code"], "category");
+  EXPECT_EQ(kinds["__index_level_0__"], "ignored");
+  // A model that was trained on numbers with decimal commas reads those of a Parquet file as they are.
+  folder_.write("commas.csv", "length;kind\n1.234,5;cat\n2,25;dog\n3,5;cat\n0,125;dog\n");
+  const DataInfo trained = info_from_json(info_json(open_dataset(options("commas.csv"), 1)->info()));
+  spec::DataSource source;
+  source.path = folder_.path("length.parquet");
+  const Batch exact = load_all(*open_inference_data(options("commas.csv"), trained, source, false), Split::test);
+  EXPECT_LT(exact.input.as<float>()[0], exact.input.as<float>()[1]) << "1.234 and 2.5";
 }
 
 TEST_F(Columnar, APythonThatCannotReadItIsNamed) {
@@ -90,13 +112,13 @@ TEST_F(Columnar, APythonThatCannotReadItIsNamed) {
   setenv("SINEW_PYTHON", python_that_ends_with(1).c_str(), 1);
   EXPECT_ERROR(error("x.parquet"), "DATA_UNREADABLE_FILE", "ended with exit code 1");
   setenv("SINEW_PYTHON", folder_.path("none").c_str(), 1);
-  EXPECT_ERROR(error("x.parquet"), "PROCESS_NOT_STARTED", "none");
+  EXPECT_ERROR(error("x.parquet"), "DATA_WRONG_FORMAT", "none cannot be started");
   python == nullptr ? unsetenv("SINEW_PYTHON") : setenv("SINEW_PYTHON", before.c_str(), 1);
 }
 
 TEST(ColumnarName, EndsInTheNameOfAFormat) {
-  for (const char* name : {"a.parquet", "B.PARQUET", "x/y.feather", "z.arrow"}) EXPECT_TRUE(is_columnar_name(name));
-  for (const char* name : {"a.csv", "parquet", "a.parquet.csv"}) EXPECT_FALSE(is_columnar_name(name));
+  for (const char* name : {"a.parquet", "B.PARQUET", "x/y.feather", "z.arrow"}) EXPECT_TRUE(is_columnar(name));
+  for (const char* name : {"a.csv", "parquet", "a.parquet.csv"}) EXPECT_FALSE(is_columnar(name));
 }
 
 }  // namespace

@@ -32,12 +32,38 @@ int64_t rows_within(std::string_view text, char delimiter, size_t cells) {
   return lines > 1 ? lines : 0;
 }
 
+// Returns the place of a cell of the row that begins at `at`, in this line: reads the row up to the cell.
+std::string place_in(const char* at, const char* end, char delimiter, int64_t line, size_t cell) {
+  int64_t column = 1;
+  bool quoted = false, begins = true, opened = false;  // opened: the cell began with a quote
+  for (; at != end; ++at) {
+    if (begins && *at != ' ' && cell == 0) break;
+    if (*at == '"' && (begins || opened)) {
+      quoted = !quoted;
+      opened = true;
+      begins = false;
+    } else if (!quoted && *at == delimiter) {
+      --cell;
+      begins = true;
+      opened = false;
+    } else if (*at == '\n' || (*at == '\r' && (at + 1 == end || at[1] != '\n'))) {
+      if (!quoted) break;
+      ++line;
+      column = 0;
+    } else if (*at != ' ') {
+      begins = false;
+    }
+    column += (static_cast<unsigned char>(*at) & 0xC0) != 0x80 ? 1 : 0;
+  }
+  return std::to_string(line) + ':' + std::to_string(column);
+}
+
 class CsvReader final : public RowReader {
  public:
-  CsvReader(std::string_view text, const std::string& name, char delimiter, bool header, size_t rows_above)
-      : name_(name), begin_(text.data()), at_(begin_), end_(at_ + text.size()), delimiter_(delimiter) {
+  CsvReader(std::string_view text, const std::string& name, char delimiter, bool header, size_t rows_above, bool typed)
+      : name_(name), typed_(typed), begin_(text.data()), at_(begin_), end_(at_ + text.size()), delimiter_(delimiter) {
     if (text.starts_with("\xEF\xBB\xBF")) at_ += 3;
-    if (at_ != end_ && end_[-1] == '\x1A') --end_;  // the end of a file in DOS
+    while (at_ != end_ && end_[-1] == '\x1A') --end_;  // the end of a file in DOS
     const char* const first = at_;
     Row row;
     for (size_t i = 0; i < rows_above; ++i) read_row(row);
@@ -64,30 +90,8 @@ class CsvReader final : public RowReader {
     return true;
   }
 
-  // Reads the row again from its beginning, up to the cell.
   std::string place_of(const Row& row, size_t cell) const override {
-    int64_t line = row.line, column = 1;
-    bool quoted = false, begins = true, opened = false;  // opened: the cell began with a quote
-    for (const char* at = row.begin; at != end_; ++at) {
-      if (begins && *at != ' ' && cell == 0) break;
-      if (*at == '"' && (begins || opened)) {
-        quoted = !quoted;
-        opened = true;
-        begins = false;
-      } else if (!quoted && *at == delimiter_) {
-        --cell;
-        begins = true;
-        opened = false;
-      } else if (*at == '\n' || (*at == '\r' && (at + 1 == end_ || at[1] != '\n'))) {
-        if (!quoted) break;
-        ++line;
-        column = 0;
-      } else if (*at != ' ') {
-        begins = false;
-      }
-      column += (static_cast<unsigned char>(*at) & 0xC0) != 0x80 ? 1 : 0;
-    }
-    return std::to_string(line) + ':' + std::to_string(column);
+    return place_in(row.begin, end_, delimiter_, row.line, cell);
   }
 
  private:
@@ -129,7 +133,9 @@ class CsvReader final : public RowReader {
       const bool quoted = start != end_ && *start == '"';
       if (quoted) at_ = start;
       const std::string_view text = quoted ? read_quoted(row) : read_plain();
-      row.fields.emplace_back().text = text;  // in place: copying a Field would stall on its own stores
+      Field& field = row.fields.emplace_back();  // in place: copying a Field would stall on its own stores
+      field.text = text;
+      if (typed_ && quoted) field.kind = Field::Kind::text;
       if (at_ == end_) return true;
       if (*at_ != delimiter_) {
         end_line();
@@ -224,6 +230,7 @@ class CsvReader final : public RowReader {
   }
 
   const std::string& name_;
+  const bool typed_;
   const char* const begin_;
   const char* at_;
   const char* end_;
@@ -236,8 +243,8 @@ class CsvReader final : public RowReader {
 }  // namespace
 
 std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header,
-                                    size_t rows_above) {
-  return std::make_unique<CsvReader>(text, name, delimiter, header, rows_above);
+                                    size_t rows_above, bool typed) {
+  return std::make_unique<CsvReader>(text, name, delimiter, header, rows_above, typed);
 }
 
 }  // namespace sinew::data

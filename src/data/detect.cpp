@@ -13,6 +13,7 @@
 #include "data/formats.h"
 #include "data/image_files.h"
 #include "data/table_files.h"
+#include "data/text_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -54,13 +55,15 @@ std::optional<DetectedFormat> by_folder(const std::string& path) {
     return DetectedFormat{"image_folder", "the folder holds sub-folders of images (" + first_image_folder + ")"};
   }
   if (images) {
-    if (const std::string list = image_list_in(path); !list.empty())
-      throw Error("DATA_BAD_SOURCE", path + ": the images are labelled by the list " + list,
-                  "name the list as the path: data.train.path: " + list);
+    if (const auto lists = image_lists_in(path); !lists.empty())
+      throw Error("DATA_BAD_SOURCE", path + ": the images are labelled by the list " + lists[0],
+                  "name the list as the path: data.train.path: " + lists[0]);
     throw Error("DATA_UNKNOWN_FORMAT", path + ": holds images without labels",
                 "put each class into its own sub-folder, or write an image_list");
   }
   const TablesOfFolder tables = tables_of_folder(path);
+  if (tables.format.empty() && has_text_classes(path))
+    return DetectedFormat{std::string(kTextFolder), "the folder holds sub-folders of texts"};
   if (tables.format.empty()) return std::nullopt;
   return DetectedFormat{tables.format, "the folder holds " + with_commas(tables.count) + " files of this format"};
 }

@@ -61,26 +61,46 @@ double consistency_from(const std::vector<Cells>& rows, size_t first) {
   return static_cast<double>(same) / static_cast<double>(rows.end() - begin);
 }
 
-// Returns whether a row of a table with `width` columns is not part of it: a comment, a title in one cell, sep=;
-bool is_above(const Cells& row, size_t width) {
-  if (row[0].starts_with('#') && row.size() != width) return true;
+// Returns whether a row may be above a table of `width` columns: a comment, a title in one cell, the sep= of Excel. A
+// word alone above rows of two cells is more likely a header that names one of two columns.
+bool may_be_above(const Cells& row, size_t width) {
+  if (row[0].starts_with('#')) return row.size() + 1 < width || row.size() == 1;
+  if (row[0].starts_with("sep=")) return true;
   const auto filled = std::ranges::count_if(row, [](const std::string& cell) { return !cell.empty(); });
-  if (filled > 1) return false;
-  return row.size() == 1 || width > 2 || row[0].starts_with("sep=");
+  return filled <= 1 && (width > 2 || (row.size() == 1 && row[0].find(' ') != std::string::npos));
+}
+
+// Returns the number of fields of most rows that have several and are no comment; of two numbers that are as frequent,
+// that of the later rows.
+size_t usual_width(const std::vector<Cells>& rows) {
+  std::map<size_t, size_t> sizes;
+  for (const Cells& row : rows) sizes[row.size()] += row.size() > 1 && !row[0].starts_with('#') ? 1 : 0;
+  size_t width = rows.back().size();
+  for (const auto& [size, count] : sizes) width = count > sizes[width] ? size : width;
+  return width;
+}
+
+// Returns whether the row names the columns of the rows below: each cell is a word that does not occur in its column.
+bool names_columns(const std::vector<Cells>& rows, size_t header) {
+  for (size_t column = 0; column < rows[header].size(); ++column) {
+    const std::string& name = rows[header][column];
+    if (name.empty() || parse_number(split_unit(name).number)) return false;
+    for (size_t i = header + 1; i < rows.size(); ++i) {
+      if (column < rows[i].size() && rows[i][column] == name) return false;
+    }
+  }
+  return true;
 }
 
 // Returns how many of the first rows are above the table, whose header is the next one. Returns 0 unless nearly all
 // rows from the header on have the same number of fields.
 size_t count_rows_above(const std::vector<Cells>& rows) {
   if (rows.size() < 3) return 0;
-  std::map<size_t, size_t> sizes;
-  for (const Cells& row : rows) ++sizes[row.size()];
-  const size_t width = std::ranges::max_element(sizes, {}, [](const auto& size) { return size.second; })->first;
+  const size_t width = usual_width(rows);
   size_t above = 0;
-  while (above < rows.size() - 2 && is_above(rows[above], width)) ++above;
+  while (above < rows.size() - 2 && may_be_above(rows[above], width)) ++above;
   const bool table = width > 1 && above <= kMostAbove && rows[above].size() == width &&
-                     std::ranges::count(rows[above], std::string()) * 2 < static_cast<std::ptrdiff_t>(width) &&
-                     consistency_from(rows, above) >= 0.95;
+                     consistency_from(rows, above) >= 0.95 && names_columns(rows, above);
   return table ? above : 0;
 }
 
@@ -331,16 +351,13 @@ bool choose_header(const std::vector<Cells>& rows, NumberStyle style, const std:
 }
 
 // Takes the rows that are above the header out of `rows`, and returns how many these are.
-size_t take_rows_above(std::vector<Cells>& rows, NumberStyle style, const std::string& wanted,
-                       std::vector<std::string>& evidence) {
+size_t take_rows_above(std::vector<Cells>& rows, const std::string& wanted, std::vector<std::string>& evidence) {
   if (wanted != "auto") return 0;
   const size_t above = count_rows_above(rows);
   if (above == 0) return 0;
-  const std::vector<Cells> table(rows.begin() + static_cast<std::ptrdiff_t>(above), rows.end());
-  if (is_data(table, style)) return 0;  // "x" above rows of two numbers is a header with a name too few
   evidence.push_back((above == 1 ? "the first line is" : "the first " + std::to_string(above) + " lines are") +
                      " left out, because the header is below: '" + printable_start(rows[0][0]) + "'");
-  rows = table;
+  rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(above));
   return above;
 }
 
@@ -350,24 +367,33 @@ Dialect judge_dialect(std::string_view head, bool whole, char usual, const spec:
                       const TableStyle* known) {
   Dialect dialect;
   dialect.separator = choose_separator(head, whole, usual, wanted.sep, dialect.evidence);
-  std::vector<Cells> rows = rows_with(head, whole, dialect.separator, known != nullptr ? kCountedRows : kJudgedRows);
+  std::vector<Cells> rows = rows_with(head, whole, dialect.separator, kJudgedRows);
   if (known != nullptr) {
     dialect.style = *known;
-    if (known->header) dialect.rows_above = take_rows_above(rows, known->numbers, wanted.header, dialect.evidence);
+    if (known->header) dialect.rows_above = take_rows_above(rows, wanted.header, dialect.evidence);
     return dialect;
   }
   dialect.style.numbers = choose_numbers(rows, dialect.separator, wanted, dialect.evidence);
-  dialect.rows_above = take_rows_above(rows, dialect.style.numbers, wanted.header, dialect.evidence);
+  dialect.rows_above = take_rows_above(rows, wanted.header, dialect.evidence);
   dialect.style.header = choose_header(rows, dialect.style.numbers, wanted.header, dialect.evidence);
   return dialect;
 }
 
 size_t cells_of_unnamed_table(std::string_view head, bool whole) {
-  constexpr size_t kLeastRows = 5, kLeastRowsOfTwoCells = 10;
+  constexpr size_t kLeastRows = 5, kEveryRow = 1'000'000;
   const SeparatorScore best = best_separator(head, whole, ',', true);
   if (best.fields < 2 || best.consistency < 1) return 0;
-  const size_t rows = rows_with(head, whole, best.character, kCountedRows).size();
-  return rows >= (best.fields == 2 ? kLeastRowsOfTwoCells : kLeastRows) ? best.fields : 0;
+  std::vector<Cells> rows = rows_with(head, whole, best.character, kEveryRow);
+  std::vector<std::string> evidence;
+  const NumberStyle style = choose_numbers(rows, best.character, {}, evidence);
+  take_rows_above(rows, "auto", evidence);
+  if (rows.size() < kLeastRows || consistency_from(rows, 0) < 1) return 0;
+  for (size_t column = 0; column < best.fields; ++column) {
+    const auto numbers = std::count_if(rows.begin() + 1, rows.end(),
+                                       [&](const Cells& row) { return is_number_cell(row[column], style); });
+    if (static_cast<size_t>(numbers) * 10 >= (rows.size() - 1) * 9) return best.fields;
+  }
+  return 0;
 }
 
 std::string default_column_name(size_t index) {

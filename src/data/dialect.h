@@ -31,8 +31,8 @@ struct Dialect {
 Dialect judge_dialect(std::string_view head, bool whole, char usual, const spec::TableOptions& wanted,
                       const TableStyle* known = nullptr);
 
-// Returns the number of cells of a line if the text is a table although the name of its file does not say so: each of
-// its first lines has the same number of cells, and more than one. Otherwise returns 0.
+// Returns the number of cells of a line if the text is a table although the name of its file does not say so: each line
+// of `head` has the same number of cells, more than one, and at least one column holds numbers. Otherwise returns 0.
 size_t cells_of_unnamed_table(std::string_view head, bool whole);
 
 // Names of columns that every table can have.

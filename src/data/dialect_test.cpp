@@ -76,6 +76,11 @@ TEST(Dialect, RowsAboveTheHeader) {
   EXPECT_EQ(above(",x\n0,a\n1,b\n2,c\n"), 0U) << "the index of pandas has no name";
   EXPECT_EQ(above("length;weight\n1,5;2,0\n3,5;4,5\n5,5;6,5\n", ';'), 0U);
   EXPECT_EQ(above("only\n1\n2\n3\n"), 0U);
+  EXPECT_EQ(above(",,value\nsouth,station0,0.84\neast,station1,0.5\nwest,station2,0.25\n"), 0U) << "names of an index";
+  EXPECT_EQ(above(",,,class\nred,round,big,cat\nblue,flat,small,dog\nred,flat,big,cat\n"), 0U);
+  EXPECT_EQ(above("#name,city,y\nann,rome,1,\nbob,oslo,2,\ncid,bonn,3,\n"), 0U);
+  EXPECT_EQ(above("text\nhello Ann, how are you 1\nhello Bob, how are you 2\nhello Cid, how are you 3\n"), 0U);
+  EXPECT_EQ(above("# a\n# b\n# c\na,b,c\n1,2,3\n"), 3U) << "as many comments as rows";
   spec::TableOptions wanted;
   wanted.header = "first_line";
   EXPECT_EQ(judge("Title\na,b,c\n1,2,3\n4,5,6\n", ',', wanted).rows_above, 0U);
@@ -91,6 +96,9 @@ TEST(Dialect, KnowsATableWithoutItsName) {
   EXPECT_EQ(cells_of_unnamed_table(table, true), 3U);
   EXPECT_EQ(cells_of_unnamed_table(pairs, true), 2U);
   EXPECT_EQ(cells_of_unnamed_table(poem, true), 0U);
+  EXPECT_EQ(cells_of_unnamed_table("A\tHello\nB\tHi\nA\tHow are you\nB\tFine\nA\tGood\nB\tBye\n", true), 0U)
+      << "words alone";
+  EXPECT_EQ(cells_of_unnamed_table(pairs + "no comma here\n", true), 0U);
   EXPECT_EQ(cells_of_unnamed_table("a,b\n1,2\n3,4\n", true), 0U) << "too few lines to tell";
   EXPECT_EQ(cells_of_unnamed_table("", true), 0U);
 }

@@ -139,8 +139,8 @@ class Fitter {
     if (choice.reason.empty()) choice.reason = column->reason;
     const bool has_values = choice.kind != ColumnKind::empty && choice.kind != ColumnKind::constant;
     if (has_values && !column->doubt.empty()) choice.reason += "; " + column->doubt;
-    if (choice.kind == ColumnKind::identifier || choice.kind == ColumnKind::text)
-      choice.reason += like_numbers(*column);
+    const bool words = choice.kind == ColumnKind::identifier || choice.kind == ColumnKind::text;
+    if (words && column->doubt.empty()) choice.reason += like_numbers(*column);
     if (column->format.kind == CellKind::number && !column->format.unit.empty())
       choice.reason += ", written with " + column->format.unit;
     if (!is_left_out(choice.kind)) {

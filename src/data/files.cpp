@@ -84,7 +84,7 @@ std::vector<std::byte> read_raw(const std::string& path, uint64_t limit) {
 FileBytes read_file(const std::string& path, uint64_t limit) {
   FileBytes file{path, read_raw(path, limit), {}};
   file.digest = digest_of(file.bytes);
-  if (is_columnar(file.bytes)) {
+  if (is_columnar(path)) {
     file.bytes = columnar_as_csv(path, file.bytes.size(), limit);
     file.digest = digest_of(file.bytes);
   }
@@ -123,7 +123,7 @@ std::vector<std::byte> read_head(const std::string& path, size_t limit) {
     done += got;
   }
   bytes.resize(done);
-  if (is_columnar(bytes)) {
+  if (is_columnar(path)) {
     bytes = columnar_as_csv(path, file.size(), kMostBytes);
     bytes.resize(std::min(bytes.size(), limit));
   }

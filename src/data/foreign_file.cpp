@@ -17,6 +17,8 @@ using namespace std::string_view_literals;
 struct ForeignKind {
   std::string_view what, cure;
 };
+constexpr ForeignKind kParquet = {"a Parquet file", "rename it so that its name ends in .parquet"};
+constexpr ForeignKind kArrow = {"an Arrow (Feather) file", "rename it so that its name ends in .feather"};
 constexpr ForeignKind kExcel = {"an Excel workbook",
                                 "save it as CSV in the spreadsheet program, or with "
                                 "pandas.read_excel($).to_csv('table.csv', index=False)"};
@@ -64,16 +66,16 @@ struct ForeignName {
   const ForeignKind* kind;
 };
 constexpr auto kForeignNames = std::to_array<ForeignName>(
-    {{"xlsx", &kExcel},    {"xls", &kExcel},       {"pkl", &kPickle},  {"pickle", &kPickle}, {"h5", &kHdf},
-     {"hdf5", &kHdf},      {"pdf", &kPdf},         {"zip", &kArchive}, {"tar", &kArchive},   {"tgz", &kArchive},
-     {"7z", &kArchive},    {"rar", &kArchive},     {"mp4", &kVideo},   {"avi", &kVideo},     {"mov", &kVideo},
-     {"mkv", &kVideo},     {"webm", &kVideo},      {"m4v", &kVideo},   {"mpg", &kVideo},     {"mpeg", &kVideo},
-     {"wmv", &kVideo},     {"wav", &kAudio},       {"mp3", &kAudio},   {"flac", &kAudio},    {"ogg", &kAudio},
-     {"m4a", &kAudio},     {"aac", &kAudio},       {"opus", &kAudio},  {"heic", &kHeic},     {"heif", &kHeic},
-     {"avif", &kHeic},     {"jxl", &kHeic},        {"svg", &kHeic},    {"psd", &kHeic},      {"pt", &kModel},
-     {"pt2", &kModel},     {"pth", &kModel},       {"ckpt", &kModel},  {"onnx", &kModel},    {"safetensors", &kModel},
-     {"sqlite", &kSqlite}, {"db", &kSqlite},       {"xz", &kXz},       {"bz2", &kBzip2},     {"libsvm", &kLibsvm},
-     {"svm", &kLibsvm},    {"svmlight", &kLibsvm}, {"arff", &kArff}});
+    {{"xlsx", &kExcel}, {"xls", &kExcel},   {"pkl", &kPickle},    {"pickle", &kPickle}, {"h5", &kHdf},
+     {"hdf5", &kHdf},   {"pdf", &kPdf},     {"zip", &kArchive},   {"tar", &kArchive},   {"tgz", &kArchive},
+     {"7z", &kArchive}, {"rar", &kArchive}, {"mp4", &kVideo},     {"avi", &kVideo},     {"mov", &kVideo},
+     {"mkv", &kVideo},  {"webm", &kVideo},  {"m4v", &kVideo},     {"mpg", &kVideo},     {"mpeg", &kVideo},
+     {"wmv", &kVideo},  {"wav", &kAudio},   {"mp3", &kAudio},     {"flac", &kAudio},    {"ogg", &kAudio},
+     {"m4a", &kAudio},  {"aac", &kAudio},   {"opus", &kAudio},    {"heic", &kHeic},     {"heif", &kHeic},
+     {"avif", &kHeic},  {"jxl", &kHeic},    {"svg", &kHeic},      {"psd", &kHeic},      {"pt", &kModel},
+     {"pt2", &kModel},  {"pth", &kModel},   {"ckpt", &kModel},    {"onnx", &kModel},    {"safetensors", &kModel},
+     {"xz", &kXz},      {"bz2", &kBzip2},   {"libsvm", &kLibsvm}, {"svm", &kLibsvm},    {"svmlight", &kLibsvm},
+     {"arff", &kArff}});
 
 // Signatures that no text begins with. Workbooks, archives and npz are all ZIP files, so only their names tell them
 // apart.
@@ -81,7 +83,9 @@ struct Signature {
   std::string_view bytes;
   const ForeignKind* kind;
 };
-constexpr auto kSignatures = std::to_array<Signature>({{"\xD0\xCF\x11\xE0"sv, &kExcel},
+constexpr auto kSignatures = std::to_array<Signature>({{"PAR1\x15"sv, &kParquet},
+                                                       {"ARROW1\0\0"sv, &kArrow},
+                                                       {"\xD0\xCF\x11\xE0"sv, &kExcel},
                                                        {"\x80\x02"sv, &kPickle},
                                                        {"\x80\x03"sv, &kPickle},
                                                        {"\x80\x04"sv, &kPickle},
@@ -98,7 +102,7 @@ constexpr auto kSignatures = std::to_array<Signature>({{"\xD0\xCF\x11\xE0"sv, &k
                                                        {"\xFD"
                                                         "7zXZ"sv,
                                                         &kXz},
-                                                       {"BZh"sv, &kBzip2},
+                                                       {"BZh91AY&SY"sv, &kBzip2},
                                                        {"\xFF\xFE\0\0"sv, &kUtf32},
                                                        {"\0\0\xFE\xFF"sv, &kUtf32}});
 
@@ -159,7 +163,7 @@ bool is_json_lines(std::string_view head) {
   const std::string_view next = without_space(head.substr(std::min(head.size(), line.size() + 1)));
   const bool alone = next.empty();
   return line.starts_with('{') && line.ends_with('}') &&
-         (alone ? line.find('[') == std::string_view::npos : next.starts_with('{'));
+         (alone ? line.find_first_of("[{", 1) == std::string_view::npos : next.starts_with('{'));
 }
 
 std::optional<ForeignFile> foreign_table(const std::string& path, std::string_view head) {

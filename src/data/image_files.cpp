@@ -195,17 +195,16 @@ bool begins_image_list(std::string_view head) {
          is_image_name(std::string(trimmed(line.substr(0, line.find_first_of(",\t")))));
 }
 
-std::string image_list_in(const std::string& folder) {
-  std::string found;
+std::vector<std::string> image_lists_in(const std::string& folder) {
+  std::vector<std::string> found;
   for (const Disk::Entry& entry : system_disk().list(folder)) {
     const std::string extension = file_extension(entry.name);
     const bool named = extension == "csv" || extension == "tsv" || extension == "txt" || extension == "lst";
     if (entry.directory || entry.name.starts_with('.') || !named) continue;
     const std::string path = (fs::path(folder) / entry.name).string();
-    if (!begins_image_list(text_of(read_head(path, 1 << 16)))) continue;
-    if (!found.empty()) return "";
-    found = path;
+    if (begins_image_list(text_of(read_head(path, 1 << 16)))) found.push_back(path);
   }
+  std::ranges::sort(found);
   return found;
 }
 

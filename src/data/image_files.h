@@ -40,8 +40,8 @@ ImageListing list_image_folder(const std::string& folder);
 std::vector<ImageFile> list_image_list(const std::string& path);
 // Returns whether the text begins like a list of images: the second line, or the only one, begins with the name of one.
 bool begins_image_list(std::string_view head);
-// Returns the only file of the folder that lists images, or "".
-std::string image_list_in(const std::string& folder);
+// Returns the files of the folder that list images, sorted by name.
+std::vector<std::string> image_lists_in(const std::string& folder);
 
 // Appends the images anywhere below `root`/`folder`; their names are relative to `root`. `folder` may be "".
 void collect_images(const std::string& root, const std::string& folder, const std::string& label,

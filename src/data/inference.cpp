@@ -10,6 +10,7 @@
 #include "base/json_fields.h"
 #include "base/json_text.h"
 #include "base/printable.h"
+#include "data/text_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -70,12 +71,12 @@ struct Opener {
 };
 using Target = Opener::Target;
 constexpr Opener kOpeners[] = {
-    {"idx", open_array_inference, Target::numbers},       {"cifar10", open_array_inference, Target::numbers},
-    {"cifar100", open_array_inference, Target::numbers},  {"npy", open_array_inference, Target::numbers},
-    {"npz", open_array_inference, Target::numbers},       {"csv", open_table_inference, Target::number},
-    {"tsv", open_table_inference, Target::number},        {"jsonl", open_table_inference, Target::number},
-    {"text", open_text_inference, Target::tokens},        {"image_folder", open_image_inference, Target::number},
-    {"image_list", open_image_inference, Target::number},
+    {"idx", open_array_inference, Target::numbers},         {"cifar10", open_array_inference, Target::numbers},
+    {"cifar100", open_array_inference, Target::numbers},    {"npy", open_array_inference, Target::numbers},
+    {"npz", open_array_inference, Target::numbers},         {"csv", open_table_inference, Target::number},
+    {"tsv", open_table_inference, Target::number},          {"jsonl", open_table_inference, Target::number},
+    {"text_folder", open_table_inference, Target::number},  {"text", open_text_inference, Target::tokens},
+    {"image_folder", open_image_inference, Target::number}, {"image_list", open_image_inference, Target::number},
 };
 
 const Opener* opener_of(const std::string& format) {
@@ -189,7 +190,8 @@ DataInfo info_from_json(const std::string& text) {
 }
 
 std::vector<InputGroup> input_groups(const DataInfo& info) {
-  const bool table = info.format == "csv" || info.format == "tsv" || info.format == "jsonl";
+  const bool table =
+      info.format == "csv" || info.format == "tsv" || info.format == "jsonl" || info.format == kTextFolder;
   if (!table) {
     std::vector<InputGroup> groups;
     for (int64_t i = 0; i < element_count(info.input_shape); ++i) groups.push_back({InputGroup::Kind::number, i, 1});

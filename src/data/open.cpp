@@ -22,6 +22,7 @@ constexpr std::array kFormats = std::to_array<Format>({
     {"csv", open_table, "table of text, with commas or another separator; columns.target names what to predict"},
     {"tsv", open_table, "table of text with tabs"},
     {"jsonl", open_table, "one flat JSON object on each line"},
+    {"text_folder", open_table, "path: a folder with one sub-folder of .txt files for each class"},
     {"text", open_text, "plain UTF-8 text or bytes, for predicting the next token"},
     {"image_folder", open_images, "path: a folder with one sub-folder of images for each class"},
     {"image_list", open_images, "path: a list of image files with their labels"},

@@ -35,6 +35,7 @@ constexpr Detector kDetectors[] = {
     {"a .npz, or .npy files with inputs and targets", detect_numpy},
     {"a list of image files with labels (path, tab or comma, label)", detect_image_list},
     {"a table (.csv, .tsv, .jsonl), a folder of such files, or a pattern (data/*.csv)", detect_table},
+    {"a folder with a sub-folder of texts (.txt) for each class", detect_text_folder},
     {"a text (.txt, .md)", detect_text},
 };
 

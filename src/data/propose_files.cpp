@@ -118,6 +118,15 @@ void note_other_folders(const std::string& root, Detection& detection) {
   }
 }
 
+// Returns the list with one of these names, without the extension, or "".
+std::string list_named(const std::vector<std::string>& lists, const std::vector<std::string>& names) {
+  for (const std::string& list : lists) {
+    const std::string stem = lower_case(fs::path(list).stem().string());
+    if (std::ranges::find(names, stem) != names.end()) return list;
+  }
+  return "";
+}
+
 std::string first_with_classes(const std::string& path, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (has_image_classes(below(path, name))) return below(path, name);
@@ -231,16 +240,26 @@ std::optional<Detection> detect_image_folder(const std::string& path) {
 }
 
 std::optional<Detection> detect_image_list(const std::string& path) {
+  Detection detection;
   std::string list = path;
   if (is_folder(path)) {
-    list = image_list_in(path);
-    if (list.empty()) return std::nullopt;
+    const std::vector<std::string> lists = image_lists_in(path);
+    if (lists.empty()) return std::nullopt;
+    list = lists.size() == 1 ? lists[0] : list_named(lists, {"train", "training"});
+    if (list.empty())
+      throw Error("DATA_BAD_SOURCE",
+                  path + ": holds several lists of images: " + file_name(lists[0]) + ", " + file_name(lists[1]) +
+                      (lists.size() > 2 ? ", ..." : ""),
+                  "name one: sinew init " + shell_quoted(lists[0]));
+    if (lists.size() > 1) {
+      detection.data.val.path = list_named(lists, {"val", "valid", "validation", "dev", "eval"});
+      detection.data.test.path = list_named(lists, {"test", "testing"});
+    }
   } else {
     const std::string extension = file_extension(path);
     if (extension != "csv" && extension != "tsv" && extension != "txt" && extension != "lst") return std::nullopt;
     if (!begins_image_list(text_of(read_head(path, 1 << 16)))) return std::nullopt;
   }
-  Detection detection;
   detection.data.format = "image_list";
   detection.data.train.path = list;
   const std::vector<ImageFile> files = list_image_list(list);

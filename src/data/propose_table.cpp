@@ -12,6 +12,7 @@
 #include "data/propose.h"
 #include "data/propose_target.h"
 #include "data/table.h"
+#include "data/text_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -33,7 +34,7 @@ std::vector<ColumnSketch> sketch_columns(const std::string& path, const TableReq
     throw Error("DATA_BAD_ROW", file + ':' + first.first_problem, "correct the line, or check the format of the file");
   std::vector<ColumnSketch> sketches;
   for (size_t i = 0; i < first.names.size(); ++i) {
-    if (i == 0 && first.first_is_row_index) continue;
+    if (is_row_index(first, first.names[i])) continue;
     const std::vector<CellSample>& cells = first.cells[i];
     const CellJudgement judged = judge_cells(first.names[i], cells, text.dialect.style.numbers, request.options.dates);
     ColumnStats stats{first.names[i], judged.format ? judged.format->kind : CellKind::word, first.rows};
@@ -145,6 +146,29 @@ void choose_target(Detection& table, const Wanted& wanted) {
   table.data.columns.target = choice.name;
   table.remarks.push_back("the column to predict is '" + choice.name + "': " + choice.reason);
   table.data.split_by = time_column(sketches, choice.name);
+}
+
+std::optional<Detection> detect_text_folder(const std::string& path) {
+  const auto below = [&](const char* name) { return (std::filesystem::path(path) / name).string(); };
+  const auto first_of = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (has_text_classes(below(name))) return below(name);
+    }
+    return std::string();
+  };
+  Detection detection;
+  detection.data.format = kTextFolder;
+  detection.data.columns.target = "label";
+  detection.data.train.path = first_of({"train", "training"});
+  if (detection.data.train.path.empty()) {
+    if (!has_text_classes(path)) return std::nullopt;
+    detection.data.train.path = path;
+  } else {
+    detection.data.val.path = first_of({"val", "valid", "validation", "dev", "eval"});
+    detection.data.test.path = first_of({"test", "testing"});
+  }
+  detection.remarks.push_back("texts in one folder for each class");
+  return detection;
 }
 
 std::optional<Detection> detect_text(const std::string& path) {

@@ -100,6 +100,12 @@ TEST_F(Propose, AListAmongItsImages) {
   const Proposal proposal = propose_job(path("photos"));
   EXPECT_EQ(proposal.job.data.format, "image_list");
   EXPECT_EQ(proposal.job.data.train.path, path("photos/labels.csv"));
+  put("photos/test.csv", "1.png,cat\n3.png,dog\n");
+  EXPECT_ERROR(error_of([&] { propose_job(path("photos")); }), "DATA_BAD_SOURCE", "labels.csv, test.csv");
+  fs::rename(path("photos/labels.csv"), path("photos/train.csv"));
+  EXPECT_EQ(propose_job(path("photos")).job.data.test.path, path("photos/test.csv"));
+  fs::remove(path("photos/test.csv"));
+  fs::rename(path("photos/train.csv"), path("photos/labels.csv"));
   spec::DataOptions by_path;
   by_path.train.path = path("photos");
   EXPECT_ERROR(error_of([&] { open_dataset(by_path, 1); }), "DATA_BAD_SOURCE", "labels.csv");
@@ -147,6 +153,8 @@ TEST_F(Propose, FilesThatAreNoTables) {
            {"a.json", "[\n {\"a\": 1},\n {\"a\": 2}]", "a JSON array"},
            {"a.csv", "[{\"a\": 1}]", "a JSON array"},
            {"b.json", "{\"a\": [1, 2],\n\"b\": [3, 4]}", "a JSON object"},
+           {"d.json", "{\"a\": {\"0\": 1}, \"b\": {\"0\": 2}}", "a JSON object"},
+           {"p.csv", "PAR1\x15\x04", "a Parquet file"},
            {"c.json", "{\"a\": [1, 2], \"b\": [3, 4]}\n", "a JSON object"},
            {"b.csv", "{\"a\": 1}\n{\"a\": 2}\n", "a file of JSON lines"},
            {"c.csv", "<!DOCTYPE html>\n<html></html>\n", "a web page"},

@@ -53,6 +53,11 @@ struct Sets {
     }
     if (format == "npz") return path(folder.write("d.npz", npz({{"x.npy", x}, {"y.npy", y}}, true)));
     if (format == "text") return path(folder.write("t.txt", std::string(500, 'a') + std::string(500, 'b')));
+    if (format == "text_folder") {
+      for (const char* name : {"texts/a/1.txt", "texts/a/2.txt", "texts/b/1.txt", "texts/b/2.txt"})
+        folder.write(name, std::string("the words of ") + name);
+      return path(folder.path("texts"), "label");
+    }
     image("images/cat/1.png", 1), image("images/dog/2.png", 2);
     if (format == "image_folder") return path(folder.path("images"));
     return path(folder.write("images/all.csv", "path,label\ncat/1.png,cat\ndog/2.png,dog\n"));

@@ -15,11 +15,11 @@ class RowNames {
   RowNames() = default;
   RowNames(const Table& table, const std::vector<int64_t>& rows);
   int64_t size() const { return static_cast<int64_t>(lines_.size()); }
-  std::string describe(int64_t sample) const;  // "train.csv:18"
+  std::string describe(int64_t sample) const;  // "train.csv:18", or "calm/7.txt" of a text_folder
 
  private:
   std::vector<std::string> files_;
-  std::vector<int64_t> lines_;
+  std::vector<int64_t> lines_;     // 0: the file is the sample
   std::vector<uint32_t> file_of_;  // the file of each sample; empty if there is one file
 };
 

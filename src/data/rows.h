@@ -41,9 +41,10 @@ class RowReader {
 
 // `text` and `name` must outlive the reader. RFC 4180: quotes, doubled quotes, CRLF, LF or CR. The reader skips a byte
 // order mark, blank lines and the end-of-file character of DOS, and strips spaces around an unquoted field. Without a
-// header line, the columns are column_1, column_2, ... The reader leaves out the first `rows_above` rows.
+// header line, the columns are column_1, column_2, ... The reader leaves out the first `rows_above` rows. If `typed`, a
+// field in quotes is a word.
 std::unique_ptr<RowReader> read_csv(std::string_view text, const std::string& name, char delimiter, bool header = true,
-                                    size_t rows_above = 0);
+                                    size_t rows_above = 0, bool typed = false);
 // One flat JSON object on each line. The reader skips blank lines; null is a missing value.
 std::unique_ptr<RowReader> read_jsonl(std::string_view text, const std::string& name);
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "data/text_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -35,8 +36,10 @@ void make_room(std::vector<Value>& values, size_t size) {
 // Decides how the cells of the columns are read.
 class FormatChooser {
  public:
-  FormatChooser(const TableRequest& request, const CellWishes& wishes, NumberStyle numbers, const FirstRows& first)
-      : request_(request), wishes_(wishes), numbers_(numbers), first_(first) {
+  // `plain`: the file has one way to write numbers (JSON, Parquet).
+  FormatChooser(const TableRequest& request, const CellWishes& wishes, NumberStyle numbers, bool plain,
+                const FirstRows& first)
+      : request_(request), wishes_(wishes), numbers_(numbers), plain_(plain), first_(first) {
     for (size_t i = 0; i < first.names.size(); ++i) index_.emplace(first.names[i], i);
   }
 
@@ -46,7 +49,7 @@ class FormatChooser {
     if (wish.read == CellWish::Read::ignored) return std::nullopt;
     if (wish.read == CellWish::Read::fixed) {
       CellFormat format = wish.format;
-      if (request_.format == "jsonl") format = {format.kind, {}, "", format.date};  // JSON has one way to write numbers
+      if (plain_) format = {format.kind, {}, "", format.date};
       return CellJudgement{format, ""};
     }
     const auto found = index_.find(column);
@@ -57,8 +60,7 @@ class FormatChooser {
       if (!judged.format) refuse_dates(table + ": column '" + column + "'", judged.doubt, cells[0].text);
       return judged;
     }
-    if (wish.read == CellWish::Read::inferred && first_.first_is_row_index && column == first_.names[0])
-      return std::nullopt;
+    if (wish.read == CellWish::Read::inferred && is_row_index(first_, column)) return std::nullopt;
     CellJudgement judged = judge_cells(column, cells, numbers_, request_.options.dates);
     if (wish.read == CellWish::Read::target) make_target(judged);
     if (judged.format && first_.rows == kFirstRows) judged.reason += ", judged by the first 1,000 rows";
@@ -94,6 +96,7 @@ class FormatChooser {
   const TableRequest& request_;
   const CellWishes& wishes_;
   const NumberStyle numbers_;
+  const bool plain_;
   const FirstRows& first_;
   std::unordered_map<std::string, size_t> index_;
 };
@@ -318,7 +321,7 @@ class TableReader {
     if (!text.said.empty()) table_.notes.push_back(text.said);
     const auto reader = reader_of(text, later_request());
     if (!builder_) begin(text);
-    if (request_.format != "jsonl" && !table_.files.empty())
+    if (request_.format != "jsonl" && request_.format != kTextFolder && !table_.files.empty())
       check_same_columns(reader->columns(), table_.all_columns, text.path, table_.files.front());
     note_header(reader->header(), text.path, table_);
     // Assumes that all rows are about as long as the first ones.
@@ -356,10 +359,10 @@ class TableReader {
     const auto preview = reader_of(text, request_);
     first_ = read_first_rows(*preview);
     if (first_.first_is_row_index && wishes_(first_.names[0]).read == CellWish::Read::inferred)
-      table_.notes.push_back(file_name(text.path) +
-                             ":1: the first column has no name and counts the rows, so it is "
+      table_.notes.push_back(file_name(text.path) + ':' + std::to_string(preview->header().line) +
+                             ": the first column has no name and counts the rows, so it is "
                              "left out (pandas writes it unless to_csv has index=False)");
-    chooser_.emplace(request_, wishes_, table_.style.numbers, first_);
+    chooser_.emplace(request_, wishes_, table_.style.numbers, text.typed || request_.format == "jsonl", first_);
     builder_.emplace(table_, request_, *chooser_);
   }
 
@@ -402,11 +405,14 @@ Table read_table(const std::string& path, const TableRequest& request, const Cel
   for (const std::string& file : files) {
     FileBytes bytes = read_file(file);
     digests.push_back(bytes.digest);
+    if (request.format == kTextFolder) digests.push_back(digest_of(label_of_text(file) + '/' + file_name(file)));
     reader.add(decode_table(file, std::move(bytes.bytes), true, reader.later_request()));
   }
   Table table = reader.take();
+  table.of_texts = request.format == kTextFolder;
   table.digest = digests.size() == 1 ? digests.front() : digest_of(digests);
-  if (const std::string said = said_of_files(path, files); !said.empty()) table.notes.insert(table.notes.begin(), said);
+  const std::string said = request.format == kTextFolder ? said_of_texts(path, files) : said_of_files(path, files);
+  if (!said.empty()) table.notes.insert(table.notes.begin(), said);
   return table;
 }
 

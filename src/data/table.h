@@ -34,6 +34,7 @@ struct Table {
   std::string name;  // the path that the caller gave
   Digest digest;
   TableStyle style;
+  bool of_texts = false;        // each row is a file of a text_folder
   std::vector<Column> columns;  // the columns that the caller asked for, in the order of the file
   // The place in `columns` of each name in the files; kIgnored for the columns that the caller did not ask for.
   std::unordered_map<std::string, size_t> index;
@@ -94,6 +95,9 @@ struct FirstRows {
   // The first column holds 0, 1, 2, ... or 1, 2, 3, ... and has no name, or the name that pandas gives: "Unnamed: 0".
   bool first_is_row_index = false;
 };
+// Returns whether the column only counts or names the rows: the first one, or an index that pandas writes into a
+// Parquet file (__index_level_0__).
+bool is_row_index(const FirstRows& first, const std::string& column);
 constexpr int64_t kFirstRows = 1000;
 std::unique_ptr<RowReader> reader_of(const TableText& text, const TableRequest& request);
 // If `whole` is false, the text may end within a row, which is then left out.

@@ -349,7 +349,7 @@ class TableDatasetBuilder {
         contents_.info.columns.push_back({name, "ignored",
                                           roles_.is_ignored(name)    ? "data.columns.ignore"
                                           : roles_.is_unlisted(name) ? "data.columns.features does not name it"
-                                                                     : "it has no name and counts the rows"});
+                                                                     : "it only counts or names the rows"});
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "data/columnar.h"
 #include "data/foreign_file.h"
+#include "data/text_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -29,16 +30,6 @@ constexpr auto kExtensions = std::to_array<Named>({{"csv", "csv"},
                                                    {"parquet", "csv"},
                                                    {"feather", "csv"},
                                                    {"arrow", "csv"}});
-
-// How columnar_as_csv() writes a table.
-const spec::TableOptions kColumnarOptions = [] {
-  spec::TableOptions options;
-  options.sep = "comma";
-  options.header = "first_line";
-  options.decimal = "point";
-  options.thousands = "none";
-  return options;
-}();
 
 // Leaves out a character that is cut at the end of the first part of a file.
 void trim_cut_character(std::vector<std::byte>& head, Charset charset) {
@@ -63,17 +54,23 @@ std::string table_format_of(const std::string& path) {
   return found == kExtensions.end() ? "" : std::string(found->format);
 }
 
+// Returns ".csv.gz" of "data.csv.gz".
+std::string endings_of(const std::string& file) {
+  const fs::path name = fs::path(file).filename();
+  return name.stem().extension().string() + name.extension().string();
+}
+
 TablesOfFolder tables_of_folder(const std::string& folder) {
   TablesOfFolder tables;
   std::string first;
   for (const std::string& file : files_of_pattern((fs::path(folder) / "*").string())) {
     const std::string format = table_format_of(file);
     if (format.empty()) continue;
-    if (tables.count > 0 && format != tables.format)
+    if (tables.count > 0 && (format != tables.format || is_columnar(file) != is_columnar(first)))
       throw Error("DATA_WRONG_FORMAT",
                   folder + ": holds tables of several formats, such as " + file_name(first) + " and " + file_name(file),
                   "name those of one format by a pattern: " +
-                      shell_quoted((fs::path(folder) / "*.").string() + file_extension(first)));
+                      shell_quoted((fs::path(folder) / ("*" + endings_of(first))).string()));
     first = file;
     tables.format = format;
     ++tables.count;
@@ -84,6 +81,7 @@ TablesOfFolder tables_of_folder(const std::string& folder) {
 TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bool whole, const TableRequest& request) {
   const std::span<const std::byte> head = std::span(bytes).first(std::min(bytes.size(), kTableHead));
   refuse_foreign_file(path, text_of(head));
+  if (request.format == kTextFolder) return text_as_row(path, std::move(bytes), request);
   if (request.format != "jsonl" || table_format_of(path) == "jsonl") refuse_foreign_table(path, text_of(head));
   const bool all = whole && head.size() == bytes.size();
   TableText text;
@@ -105,8 +103,8 @@ TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bo
                 "data.table.encoding in the job file");
   }
   const bool full = all && start.size() == text.bytes.size();
-  if (is_columnar_name(path)) {
-    text.dialect = judge_dialect(start, full, ',', kColumnarOptions, request.style);
+  if (is_columnar(path)) {
+    text.typed = true;
     text.said = file_name(path) + " is read with pyarrow";
     return text;
   }
@@ -119,6 +117,7 @@ TableText decode_table(const std::string& path, std::vector<std::byte> bytes, bo
 }
 
 std::vector<std::string> table_files(const std::string& path, const std::string& format) {
+  if (format == kTextFolder) return text_files(path);
   std::error_code code;
   std::vector<std::string> files;
   const bool pattern = is_file_pattern(path);

@@ -16,7 +16,7 @@ namespace sinew::data {
 
 // How the caller wants a table to be read.
 struct TableRequest {
-  std::string format = "csv";         // csv, tsv or jsonl
+  std::string format = "csv";         // csv, tsv, jsonl or text_folder
   spec::TableOptions options = {};    // data.table
   bool skip_corrupt = false;          // data.on_corrupt: skip: rows that do not parse are counted and left out
   bool bad_cells_missing = false;     // data.columns.on_bad_cell: missing
@@ -31,6 +31,7 @@ struct TableText {
   std::string path;
   std::vector<std::byte> bytes;  // UTF-8
   Dialect dialect;               // csv and tsv
+  bool typed = false;            // CSV of a Parquet file: words are in quotes, and numbers are not
   std::string said;              // one line about encoding and dialect; empty if both are the usual ones
   std::string_view text() const { return text_of(bytes); }
 };

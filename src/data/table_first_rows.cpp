@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "data/table.h"
+#include "data/text_folder.h"
 
 namespace sinew::data {
 namespace {
@@ -14,8 +15,14 @@ constexpr size_t kLongestSample = 200;  // bytes; a longer cell is a word anyway
 }  // namespace
 
 std::unique_ptr<RowReader> reader_of(const TableText& text, const TableRequest& request) {
-  if (request.format == "jsonl") return read_jsonl(text.text(), text.path);
-  return read_csv(text.text(), text.path, text.dialect.separator, text.dialect.style.header, text.dialect.rows_above);
+  if (request.format == "jsonl" || request.format == kTextFolder) return read_jsonl(text.text(), text.path);
+  return read_csv(text.text(), text.path, text.dialect.separator, text.dialect.style.header, text.dialect.rows_above,
+                  text.typed);
+}
+
+bool is_row_index(const FirstRows& first, const std::string& column) {
+  return (first.first_is_row_index && column == first.names[0]) ||
+         (column.starts_with("__index_level_") && column.ends_with("__"));
 }
 
 FirstRows read_first_rows(RowReader& reader, bool whole) {

@@ -151,7 +151,8 @@ struct AugmentOptions {       // applied in this order; each a pure function of 
 };
 
 struct DataOptions {
-  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text | library
+  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text | text_folder |
+  // library
   std::string format = "auto";
   std::string library;        // library: the .so; empty: model.file
   DataSource train;           // required

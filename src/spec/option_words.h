@@ -112,15 +112,16 @@ inline const Effect kLibraryData = {"data.format", {"library"}};
 inline const Effect kWeights = {"model.init_from.path", {}};
 inline const Effect kProgramLoss = {"loss.name", {"program"}};
 inline const Effect kClasses = {"loss.name", {"auto", "cross_entropy"}};
-inline const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl"}};
+inline const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl", "text_folder"}};
 inline const Effect kDelimited = {"data.format", {"auto", "csv", "tsv"}};
+inline const Effect kEncoded = {"data.format", {"auto", "csv", "tsv", "text_folder"}};
 inline const Effect kImageFiles = {"data.format", {"auto", "image_folder", "image_list"}};
 inline const Effect kImages = {"data.format",
                                {"auto", "idx", "cifar10", "cifar100", "npy", "npz", "image_folder", "image_list"}};
 inline const Effect kText = {"data.format", {"auto", "text"}};
-inline const Effect kNotText = {
-    "data.format",
-    {"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder", "image_list"}};
+inline const Effect kNotText = {"data.format",
+                                {"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "text_folder", "npy",
+                                 "npz", "image_folder", "image_list"}};
 inline const Effect kSgd = {"optimizer.name", {"sgd"}};
 inline const Effect kMomentum = {"optimizer.name", {"sgd", "rmsprop"}};
 inline const Effect kAdam = {"optimizer.name", {"adam", "adamw"}};
