@@ -3,8 +3,12 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/disk.h"
+#include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/registry_place.h"
+#include "rundir/rundir.h"
+#include "study/study.h"
 
 namespace sinew::cli {
 namespace {
@@ -39,12 +43,25 @@ registry::DataManifest data_manifest_of_path(const std::string& path, const std:
 }
 
 void record_data(const spec::Job& job, const std::string& run_directory, const std::string& root) {
+  if (job.data.format == "library") return;
+  Disk& disk = system_disk();
   const std::string path = run_directory + "/data.json";
-  if (job.data.format == "library" || system_disk().exists(path)) return;
+  std::string now, before;
   try {
-    write_durably(system_disk(), path, to_json(data_manifest_of(job, root)));
+    now = to_json(data_manifest_of(job, root));
+    if (disk.exists(path)) before = read_text(disk, path);
+    const std::string checkpoints = rundir::file_in(run_directory, rundir::kCheckpoints);
+    const bool begun = disk.exists(checkpoints) && !disk.list(checkpoints).empty();
+    // A run that has a checkpoint compares the data with it, and refuses other data itself.
+    if (before == now || (!before.empty() && begun)) return;
+    if (before.empty() || !study::is_study(disk, run_directory)) return write_durably(disk, path, now);
   } catch (const Error&) {  // the worker reports what is wrong with the data
+    return;
   }
+  throw Error("TRAIN_DATA_CHANGED",
+              run_directory + ": the data has changed since this study began, so its trainings could not be compared",
+              "restore the data (sinew data status " + shell_quoted(run_directory) +
+                  " names what changed), or begin another study");
 }
 
 }  // namespace sinew::cli

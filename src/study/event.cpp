@@ -7,7 +7,8 @@ namespace sinew::study {
 using Kind = StudyEvent::Kind;
 
 bool starts_process(const StudyEvent& event) {
-  return event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take;
+  return event.kind == Kind::start || event.kind == Kind::resume || event.kind == Kind::take ||
+         event.kind == Kind::retry;
 }
 
 namespace {
@@ -35,6 +36,7 @@ void apply(tune::Study& study, const StudyEvent& event) {
     case Kind::resume: return study.resume(event.id);
     case Kind::end: return study.tell(event.id, event.state, event.outcome.values, event.outcome.constraints);
     case Kind::extend: return study.extend(event.trials);
+    case Kind::retry: return study.retry(event.id);
     case Kind::take:
     case Kind::leave: return;
   }

@@ -27,7 +27,8 @@ struct StudyEvent {
   //   that died.
   // - leave: the trial's process has saved and ended because its leader stops.
   // - extend: the plan has changed.
-  enum class Kind { start, report, pause, resume, end, extend, take, leave };
+  // - retry: a leader has opened a trial again that had failed; a process continues it.
+  enum class Kind { start, report, pause, resume, end, extend, take, leave, retry };
   Kind kind = Kind::start;
   int64_t id = 0;                                       // the id of the trial
   tune::Suggestion suggestion = {};                     // start
@@ -37,7 +38,7 @@ struct StudyEvent {
   std::optional<double> estimate = {};                  // pause: the final value that the pruner expects
   int64_t trials = 0;                                   // extend: the planned trials in all from now on
   std::optional<double> cost = {};                      // extend: the limit of the cost of all trials from now on
-  // start, resume, take: the leader that runs the trial from now on.
+  // start, resume, take, retry: the leader that runs the trial from now on.
   std::string leader = {};
   std::optional<double> seconds = {};  // how long the trial has trained, in all its processes
 };

@@ -48,15 +48,25 @@ void judge_objective(rundir::Outcome& outcome, const spec::Job& job) {
 }
 
 void set_status(rundir::Outcome& outcome, int64_t folds) {
-  std::string failed;
-  for (const rundir::FoldResult& fold : outcome.folds)
-    if (fold.status == "failed") failed += (failed.empty() ? "" : ", ") + std::to_string(fold.fold);
+  const auto folds_that_are = [&](const std::string& status) {
+    std::string names;
+    for (const rundir::FoldResult& fold : outcome.folds)
+      if (fold.status == status) names += (names.empty() ? "" : ", ") + std::to_string(fold.fold);
+    return names;
+  };
+  const std::string failed = folds_that_are("failed"), missing = folds_that_are("missing");
   const bool done = std::ranges::count(outcome.folds, "done", &rundir::FoldResult::status) == folds;
-  outcome.status = !failed.empty() ? "failed" : done ? "done" : "stopped";
-  outcome.exit_code = !failed.empty() ? kTrainingError : done ? kDone : kResumable;
+  const bool bad = !failed.empty() || !missing.empty();
+  outcome.status = bad ? "failed" : done ? "done" : "stopped";
+  outcome.exit_code = bad ? kTrainingError : done ? kDone : kResumable;
+  if (failed.empty() && !missing.empty()) {
+    outcome.error = "no mean over the folds, because the directories of these are gone: " + missing;
+    outcome.hint = "restore them (sinew runs restore), or train the folds in another directory";
+  }
   if (failed.empty()) return;
   outcome.error = "no mean over the folds, because these failed: " + failed;
-  outcome.hint = "the output.log of each fold in trials/ says why; then train all folds again";
+  outcome.hint =
+      "the output.log of each fold in trials/ says why; once that is mended, sinew resume trains these folds";
 }
 
 }  // namespace
@@ -93,6 +103,8 @@ rundir::Outcome outcome_of_folds(Disk& disk, const OpenStudy& study, const tune:
       outcome.steps += ended->steps;
       outcome.samples += ended->samples;
       outcome.epochs += ended->epochs;
+    } else if (trial.state == tune::TrialState::complete) {
+      fold.status = "missing";
     }
     outcome.folds.push_back(std::move(fold));
   }

@@ -17,7 +17,8 @@ using Kind = StudyEvent::Kind;
 // version 2.
 constexpr int kVersion = 3, kOldestVersion = 2;
 
-constexpr std::array<const char*, 8> kKinds = {"start", "report", "pause", "resume", "end", "extend", "take", "leave"};
+constexpr std::array<const char*, 9> kKinds = {"start",  "report", "pause", "resume", "end",
+                                               "extend", "take",   "leave", "retry"};
 constexpr std::array<const char*, 5> kStates = {"running", "paused", "complete", "pruned", "failed"};
 
 Error bad_line(const std::string& what) {

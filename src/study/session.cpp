@@ -55,6 +55,7 @@ class Session final : public StudySession {
 
  private:
   void extend(const tune::Space& space, const Extension& extension);
+  void retry_failed(const tune::Space& space);
   void prepare() const;
 
   Options options_;
@@ -93,6 +94,7 @@ void Session::resume(const Extension& extension) {
     const auto lock = leader_.lock();
     study_.events = record_->news(space);
     extend(space, extension);
+    if (leads_folds(study_.job)) retry_failed(space);
   }
   prepare();
 }
@@ -112,6 +114,17 @@ void Session::extend(const tune::Space& space, const Extension& extension) {
   if (trials == before && !extension.cost) return;
   study_.events.push_back({.kind = StudyEvent::Kind::extend, .trials = trials, .cost = extension.cost});
   record_->append(space, study_.events.back());
+}
+
+// A cross-validation needs all its folds. So a fold that failed, for example because the disk was full, trains again.
+void Session::retry_failed(const tune::Space& space) {
+  tune::Study trials(study_options(study_.head, space, study_.job.tune.seed));
+  for (const StudyEvent& event : study_.events) apply(trials, event);
+  for (const tune::Trial& trial : trials.trials()) {
+    if (trial.state != tune::TrialState::failed) continue;
+    study_.events.push_back({.kind = StudyEvent::Kind::retry, .id = trial.id, .leader = leader_.name()});
+    record_->append(space, study_.events.back());
+  }
 }
 
 void Session::prepare() const {

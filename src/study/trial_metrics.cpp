@@ -52,7 +52,10 @@ std::vector<double> TrialMetrics::at_best(bool lower_is_better) const {
     if (std::isnan(before) || (lower_is_better ? value < before : value > before)) best = k;
   }
   std::vector<double> values = rows_[best];
-  for (size_t k = 0; k < values.size(); ++k) values[k] = std::isnan(values[k]) ? last_[k] : values[k];
+  // The test measures the best model when a training ends. A training that was prolonged measures it once more.
+  for (size_t k = 0; k < values.size(); ++k) {
+    if (std::isnan(values[k]) || metrics_[k].starts_with("test/")) values[k] = last_[k];
+  }
   return values;
 }
 

@@ -117,6 +117,18 @@ void Study::resume(int64_t id) {
   open_trial(id).state = TrialState::running;
 }
 
+void Study::retry(int64_t id) {
+  Trial& found = trials_[static_cast<size_t>(trial(id).id)];
+  if (found.state != TrialState::failed)
+    throw Error("TUNE_TRIAL_ENDED", named(id) + " has not failed, so it cannot be tried again",
+                "retry only trials that failed");
+  found.state = TrialState::running;
+  found.values.clear();
+  found.constraints.clear();
+  std::erase(observed_, id);
+  open_.insert(std::ranges::lower_bound(open_, id), id);
+}
+
 double Study::loss(const Trial& trial, size_t objective) const {
   if (objective >= trial.values.size() || std::isnan(trial.values[objective])) {
     return std::numeric_limits<double>::infinity();

@@ -92,6 +92,8 @@ class Study {
   // Pauses and resumes an open trial. `estimate` is the final value that the pruner expects, in the objective's own
   // unit and sign, like reported values.
   void pause(int64_t id, std::optional<double> estimate = std::nullopt);
+  // Makes a failed trial a running one again. A sampler that learns from all trials has seen the failure.
+  void retry(int64_t id);
   void resume(int64_t id);
 
   const std::vector<Trial>& trials() const { return trials_; }

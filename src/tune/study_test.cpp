@@ -29,6 +29,20 @@ TEST(Study, ATrialEndsOnce) {
   EXPECT_EQ(code_of([&] { study.report(0, 1, 1); }), "TUNE_TRIAL_ENDED");
 }
 
+TEST(Study, AFailedTrialMayRunAgain) {
+  Study study = line_study();
+  for (const double x : {0.1, 0.2, 0.3}) study.start(at(x));
+  study.tell(1, TrialState::failed);
+  EXPECT_EQ(study.open(), (std::vector<int64_t>{0, 2}));
+  study.retry(1);
+  EXPECT_EQ(study.open(), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_TRUE(study.observed().empty());
+  study.report(1, 1, 0.5);
+  study.tell(1, TrialState::complete, {0.5});
+  EXPECT_EQ(code_of([&] { study.retry(1); }), "TUNE_TRIAL_ENDED");
+  EXPECT_EQ(code_of([&] { study.retry(7); }), "TUNE_UNKNOWN_TRIAL");
+}
+
 TEST(Study, AnInvalidResultChangesNothing) {
   Study study = line_study({Direction::minimize, Direction::maximize});
   study.start(at(0.5));

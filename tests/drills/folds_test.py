@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 import re
+import shutil
 import signal
 import statistics
 import sys
@@ -136,6 +137,36 @@ class Folds(unittest.TestCase):
         self.assertIn("FOLD 1 (failed)", said)
         self.assertIn("output.log", said)
         self.assertFalse((self.run_directory / "metrics.jsonl").exists())
+        (self.run_directory / "trials/00001/checkpoints").unlink()
+        said = sp.run("resume", self.run_directory, check=0).stdout
+        self.assertIn("MEAN", said)
+        self.assertEqual(self.digests(), self.alone())
+
+    def test_folds_of_data_that_changed_are_not_mixed(self):
+        process = self.start()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(120), 75)
+        labels = self.path / "train-labels"
+        good = labels.read_bytes()
+        labels.write_bytes(good[:-1] + bytes([(good[-1] + 1) % 2]))
+        done = sp.run("resume", self.run_directory, check=1)
+        self.assertIn("TRAIN_DATA_CHANGED", done.stderr)
+        labels.write_bytes(good)
+        sp.run("resume", self.run_directory, check=0)
+        self.assertEqual(self.digests(), self.alone())
+
+    def test_wrong_data_ends_it_before_the_first_fold(self):
+        done = self.train("data.train.images=nowhere", check=1)
+        self.assertIn("nowhere", done.stderr)
+        self.assertFalse((self.run_directory / "trials").exists())
+
+    def test_a_fold_whose_directory_is_gone_is_not_done(self):
+        self.train()
+        shutil.rmtree(self.run_directory / "trials/00001")
+        done = sp.run("resume", self.run_directory, check=1)
+        report = sp.report(self.run_directory)
+        self.assertEqual([fold["status"] for fold in report["folds"]], ["done", "missing", "done"])
+        self.assertIn("the directories of these are gone: 1", done.stdout + done.stderr)
 
     def test_a_search_judges_a_trial_by_the_mean_over_its_folds(self):
         self.job.write_text(self.job.read_text() + """
