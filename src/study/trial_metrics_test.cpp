@@ -47,10 +47,10 @@ TEST_F(TrialMetricsFile, EveryMetricHasItsValueAtEachEvaluation) {
 
 // A training that was prolonged measures the test once more, after the best evaluation of the first part.
 TEST_F(TrialMetricsFile, TheTestIsThatOfTheNewestModel) {
-  TrialMetrics metrics(folder, {"test/loss", "val/loss"});
+  TrialMetrics metrics(folder, {"val/loss", "test/loss", "val/loss"});
   write("{\"val/loss\":3}\n{\"test/loss\":7}\n{\"val/loss\":2}\n{\"val/loss\":4}\n{\"test/loss\":5}\n");
   metrics.next();
-  EXPECT_THAT(metrics.at_best(true), ElementsAre(5, 2));
+  EXPECT_THAT(metrics.at_best(true), ElementsAre(2, 5, 2));
 }
 
 TEST_F(TrialMetricsFile, AFileThatWasCutAndGrewAgainIsReadFromItsBeginning) {
