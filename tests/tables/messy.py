@@ -108,7 +108,7 @@ def dialects():
         Messy("folder_differs", error="DATA_COLUMNS_DIFFER", says=("2.csv:1: has no column 'weight'",),
               files={"1.csv": usual.encode(), "2.csv": b"size,mass,kind\n1,2,oak\n"}),
         Messy("sheet.xlsx", b"PK\x03\x04....", error="DATA_WRONG_FORMAT", says=("Excel", "save it as CSV")),
-        Messy("table.parquet", b"PAR1....PAR1", error="DATA_WRONG_FORMAT", says=("Parquet", "pyarrow", "pandas")),
+        Messy("table.parquet", b"PAR1....PAR1", error="DATA_WRONG_FORMAT", says=("Parquet", "pyarrow")),
         Messy("clip.mp4", b"\0\0\0 ftypisom", error="DATA_WRONG_FORMAT", says=("a video", "ffmpeg")),
         Messy("frame.pkl", b"\x80\x04....", error="DATA_WRONG_FORMAT", says=("a Python pickle", "to_csv")),
         Messy("photo.csv", b"\x89PNG\r\n\x1a\n", error="DATA_WRONG_FORMAT", says=("is one image", "a sub-folder of images")),
