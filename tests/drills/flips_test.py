@@ -42,13 +42,21 @@ class Flips(sp.Drill):
         done = sp.run("train", self.job, *WORDS, f"cluster.audit={audit}", "--workers", 3, "--run-dir", directory, "--ledger",
                       timeout=PATIENCE, env={"SINEW_FLIP": where})
         self.assertEqual(done.returncode, 0, f"{where}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
-        self.assertEqual((directory / "ledger.jsonl").read_text(), self.calm, where)
         self.assertEqual(sp.report(directory)["digest"], sp.report(self.path / "calm")["digest"], where)
         flipped = "SINEW_FLIP has flipped a bit" in done.stdout + done.stderr
         return step, member, where, directory, flipped, self.events(directory, "members_differ", "audit_failed")
 
+    def wrong_steps(self, directory):
+        """The steps whose digest in the ledger is not that of the undisturbed run."""
+        ledger = (directory / "ledger.jsonl").read_text()
+        calm = self.calm.splitlines()
+        self.assertEqual(len(ledger.splitlines()), len(calm))
+        return [step for step, (line, other) in enumerate(zip(ledger.splitlines(), calm), 1) if line != other]
+
     def test_a_bit_of_the_state_is_found_in_time_and_its_member_is_named(self):
-        chance = random.Random(SEED)
+        """The lowest bit of an average or a sum may disappear by rounding before its part of the state is compared. Then nothing
+        is wrong with the state any more; only the leader's ledger has the digests of the steps in between."""
+        chance, gone = random.Random(SEED), 0
         for run in range(RUNS):
             what = STATE[run % len(STATE)]
             with self.subTest(run=run, what=what):
@@ -56,19 +64,26 @@ class Flips(sp.Drill):
                 self.assertTrue(flipped, where)
                 within = int(re.search(r"the whole state within (\d+) steps", self.events(directory, "comparison")[0])[1])
                 self.assertGreater(within, 1)
-                if what == "sums" and not told:
-                    continue  # rounding took the lowest bit of a sum: flip() has found every state right
+                wrong = self.wrong_steps(directory)
+                if what in ("averages", "sums") and not told:
+                    gone += 1
+                    self.assertTrue(all(step < one < step + within for one in wrong), f"{where}: {wrong}")
+                    continue
+                self.assertEqual(wrong, [], where)
                 self.assertEqual(len(told), 1, f"{where}: {told}")
                 self.assertRegex(told[0], rf"member {member} \(", where)
                 found = int(re.search(r"step (\d+)", told[0])[1])
                 self.assertTrue(step <= found <= step + within, f"{where}: {told[0]}")
+        print(f"{gone} of {RUNS} bits disappeared by rounding", file=sys.stderr)
+        self.assertLessEqual(gone, max(1, RUNS // 10))
 
     def test_a_bit_of_a_gradient_is_found_if_every_shard_is_audited(self):
         chance, flips = random.Random(SEED + 1), 0
         for run in range(RUNS):
             what = GRADIENTS[run % len(GRADIENTS)]
             with self.subTest(run=run, what=what):
-                step, member, where, _, flipped, told = self.flip(chance, what, 1)
+                step, member, where, directory, flipped, told = self.flip(chance, what, 1)
+                self.assertEqual(self.wrong_steps(directory), [], where)
                 self.assertEqual(len(told), 1 if flipped else 0, f"{where}: {told}")
                 if not flipped:
                     continue
