@@ -236,7 +236,9 @@ int run_resume(const Arguments& arguments) {
   check_options(*job, given, launch.job);
   if (job->data.trains_folds()) {
     if (given.workers > 0 || !given.overrides.empty())
-      options.refuse("the folds keep their number of workers and their end", "leave both out");
+      options.refuse((given.workers > 0 ? "--workers" : "'" + given.overrides[0] + "'") +
+                         ": a cross-validation keeps its workers and its end, so that its folds stay alike",
+                     "leave it out");
     return train_folds(*job, read_job_file(launch.job), launch.run_directory, given, true);
   }
   if (!given.overrides.empty())

@@ -194,6 +194,9 @@ VersionFacts register_run(store::Store& store, Artifacts& artifacts, const store
   if (!opened || !files || files->id != run.subject.id)
     throw Error("RUN_CHANGED", directory + " now holds another run than when it was indexed",
                 "run the command again, which indexes it anew, or restore the directory");
+  if (files->model.empty() && system_disk().exists(rundir::file_in(directory, rundir::kTrials)))
+    throw Error("RUN_NO_MODEL", directory + " is a cross-validation or a search, so it has no model of its own",
+                "register the run of a trial, or train the final model: sinew train job.yaml data.split.folds=0");
   if (files->model.empty())
     throw Error("RUN_NO_MODEL", directory + " has no model/, which a run writes when it ends",
                 "'sinew runs show' shows how the run ended; 'sinew resume' continues it");

@@ -79,10 +79,15 @@ PlotResult plot_run(const RunSummary& run, const PlotRequest& request, Disk& dis
     const std::vector<EvaluationRecord> evaluations = read_evaluations(run.directory);
     // After the losses and the main metrics come the matrices, then the rest.
     std::vector<NamedChart> more = evaluation_charts(evaluations);
-    if (more.empty() && measures_classes(run))
+    const std::string folds = rundir::file_in(run.directory, rundir::kTrials);
+    if (more.empty() && disk.exists(folds)) {
+      result.notes.push_back("the matrices and curves of a cross-validation are those of its folds: sinew runs plot " +
+                             shell_quoted(folds + "/00000"));
+    } else if (more.empty() && measures_classes(run)) {
       result.notes.push_back(
           "no confusion matrix: the run has not recorded one yet; it does so at its end, and sinew eval " +
           shell_quoted(run.directory) + " --split val does so now");
+    }
     const auto place = charts.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(charts.size(), 2));
     charts.insert(place, std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
   }

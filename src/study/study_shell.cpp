@@ -5,6 +5,7 @@
 #include "base/exit_code.h"
 #include "base/printable.h"
 #include "base/proc.h"
+#include "rundir/rundir.h"
 #include "study/directory.h"
 #include "study/folds.h"
 #include "study/search_space.h"
@@ -254,7 +255,12 @@ void StudyShell::say_end(int64_t id, const TrialEnd& end) const {
   if (trial.state == tune::TrialState::complete) text += ", " + result_text(study_.head.aim, trial);
   if (end.best && !folds_)
     text += study_.head.aim.objectives.size() == 1 ? ", the best so far" : ", among the best so far";
-  if (trial.state == tune::TrialState::failed) text += "; see " + trial_directory(study_.directory, id) + "/output.log";
+  if (trial.state == tune::TrialState::failed) {
+    const std::string own = trial_directory(study_.directory, id);
+    const auto ended = rundir::parse_outcome(rundir::report_text(options_.disk, own));
+    if (ended && !ended->error.empty()) text += ": " + ended->error;
+    text += "; see " + own + "/output.log";
+  }
   say(id, text);
 }
 

@@ -135,6 +135,7 @@ class Folds(unittest.TestCase):
         self.assertEqual((report["status"], report["exit_code"], report["last"]), ("failed", 1, {}))
         self.assertEqual([fold["status"] for fold in report["folds"]], ["done", "failed", "done"])
         self.assertIn("FOLD 1 (failed)", said)
+        self.assertRegex(said, r"fold 1: failed: [^;]*checkpoints[^;]*; see ", "the reason, not only the exit code")
         self.assertIn("output.log", said)
         self.assertFalse((self.run_directory / "metrics.jsonl").exists())
         (self.run_directory / "trials/00001/checkpoints").unlink()
