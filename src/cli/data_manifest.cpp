@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/registry_place.h"
+#include "data/data.h"
 #include "rundir/rundir.h"
 #include "study/study.h"
 
@@ -62,6 +63,13 @@ void record_data(const spec::Job& job, const std::string& run_directory, const s
               run_directory + ": the data has changed since this study began, so its trainings could not be compared",
               "restore the data (sinew data status " + shell_quoted(run_directory) +
                   " names what changed), or begin another study");
+}
+
+void check_data_of_folds(const spec::Job& job) {
+  if (job.data.format == "library") return;
+  spec::DataOptions first = job.data;
+  first.fold = 0;
+  data::open_dataset(first, job.trainer.seed);
 }
 
 }  // namespace sinew::cli

@@ -14,7 +14,6 @@
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cluster/cluster.h"
-#include "data/data.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
@@ -141,11 +140,7 @@ int train_folds(const spec::Job& job, const std::string& text, const std::string
   if (of_one_run || given.sandbox.on || given.json())
     throw UsageError("OPTION_INVALID", "a training of all folds takes no options of one run but --workers",
                      "leave the others out, or train one fold: data.split.fold=0");
-  if (job.data.format != "library") {  // finds what is wrong with the data before each fold does
-    spec::DataOptions first = job.data;
-    first.fold = 0;
-    data::open_dataset(first, job.trainer.seed);
-  }
+  check_data_of_folds(job);
   study::NewStudy study{directory, given.job_or_run, text, given.overrides, job};
   if (given.workers > 0) study.overrides.push_back("workers.max=" + std::to_string(given.workers));
   return lead_study(given.parallel, [&](const study::Options& all) { return study::train_folds(all, study, resume); });
