@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <sstream>
 
+#include "rundir/rundir.h"
 #include "study/page.h"
 #include "study/record_file.h"
 #include "study/search_space.h"
