@@ -41,6 +41,11 @@ std::string deleted_root(const std::string& root) {
 
 std::string delete_run(const std::string& root, const std::string& directory) {
   const fs::path place = place_below(root, directory);
+  const fs::path above = fs::canonical(directory).parent_path();
+  // A search has no resolved.yaml, and its trials may go.
+  if (const std::string whole = above.parent_path().string(); above.filename() == kTrials && is_run(whole))
+    throw UsageError("RUN_IN_USE", directory + " is a fold, and its cross-validation needs all of them",
+                     "delete the whole: sinew runs delete " + shell_quoted(whole));
   const std::string cure = "stop it first: sinew stop " + shell_quoted(directory);
   const auto lock = RunLock::take(directory);
   if (!lock) throw UsageError("RUN_IN_USE", lock.error(), cure);

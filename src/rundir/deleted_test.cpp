@@ -74,6 +74,16 @@ TEST_F(Deleted, AStudyThatIsLedStaysWheneverItsLockIsFree) {
   EXPECT_EQ(count(), 0U);
 }
 
+TEST_F(Deleted, AFoldStaysWithItsCrossValidation) {
+  const std::string fold = run("job/20261101T000000Z-aaaa/trials/00001");
+  EXPECT_ERROR(error_of([&] { delete_run(root_, fold); }), "RUN_IN_USE", "is a fold");
+  delete_run(root_, root_ + "/job/20261101T000000Z-aaaa");
+  EXPECT_EQ(count(), 0U);
+  const std::string trial = run("search/trials/00001");
+  delete_run(root_, trial);
+  EXPECT_FALSE(std::filesystem::exists(trial));
+}
+
 TEST_F(Deleted, WhatMustStayStays) {
   const std::string here = root_ + "/job/20261101T000000Z-aaaa";
   {
