@@ -47,22 +47,23 @@ void record_data(const spec::Job& job, const std::string& run_directory, const s
   if (job.data.format == "library") return;
   Disk& disk = system_disk();
   const std::string path = run_directory + "/data.json";
-  std::string now, before;
   try {
-    now = to_json(data_manifest_of(job, root));
-    if (disk.exists(path)) before = read_text(disk, path);
+    const std::string before = disk.exists(path) ? read_text(disk, path) : "";
     const std::string checkpoints = rundir::file_in(run_directory, rundir::kCheckpoints);
     const bool begun = disk.exists(checkpoints) && !disk.list(checkpoints).empty();
     // A run that has a checkpoint compares the data with it, and refuses other data itself.
-    if (before == now || (!before.empty() && begun)) return;
+    if (!before.empty() && begun) return;
+    const std::string now = to_json(data_manifest_of(job, root));
+    if (before == now) return;
     if (before.empty() || !study::is_study(disk, run_directory)) return write_durably(disk, path, now);
   } catch (const Error&) {  // the worker reports what is wrong with the data
     return;
   }
   throw Error("TRAIN_DATA_CHANGED",
               run_directory + ": the data has changed since this study began, so its trainings could not be compared",
-              "restore the data (sinew data status " + shell_quoted(run_directory) +
-                  " names what changed), or begin another study");
+              "restore the data, or begin another study" +
+                  (rundir::is_run(run_directory) ? "; what changed: sinew data status " + shell_quoted(run_directory)
+                                                 : std::string()));
 }
 
 void check_data_of_folds(const spec::Job& job) {
