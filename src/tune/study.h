@@ -92,9 +92,9 @@ class Study {
   // Pauses and resumes an open trial. `estimate` is the final value that the pruner expects, in the objective's own
   // unit and sign, like reported values.
   void pause(int64_t id, std::optional<double> estimate = std::nullopt);
+  void resume(int64_t id);
   // Makes a failed trial a running one again. A sampler that learns from all trials has seen the failure.
   void retry(int64_t id);
-  void resume(int64_t id);
 
   const std::vector<Trial>& trials() const { return trials_; }
   int64_t next_id() const { return static_cast<int64_t>(trials_.size()); }
