@@ -24,8 +24,7 @@ int run_eval(const Arguments& arguments) {
           "Given a run, eval uses its model, or its newest checkpoint while it has none, and writes eval-<split>.json "
           "into it. Files given for a split are prepared as the training data was, which need not exist any more.\n"
           "If the training chose a threshold of two classes at its end, eval uses it. So its accuracy on the "
-          "validation "
-          "data differs from that of the training, which was measured at a probability of 0.5.")
+          "validation data differs from that of the training, which was measured at a probability of 0.5.")
       .example("sinew eval last --split val")
       .example("sinew eval last test.path=new.csv");
   if (!options.parse(arguments)) return kDone;

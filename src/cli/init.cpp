@@ -39,8 +39,7 @@ int run_init(const Arguments& arguments) {
   options.about("Computes the first step of the job, too: exit code 0 means that it can be trained.")
       .argument("DATA", path,
                 "a file or folder: IDX (MNIST), CIFAR, images or texts in folders, an image list, csv, tsv, jsonl, "
-                "parquet, npy, npz, "
-                "text")
+                "parquet, npy, npz, text")
       .optional_argument("TEST", wanted.test, "test data of the same form; by default a part of DATA")
       .text("--target", "COLUMN", wanted.target, "of a table: the column to predict")
       .choice("--task", wanted.task, {"auto", "classification", "regression"}, "the kind of target")

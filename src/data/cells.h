@@ -29,7 +29,7 @@ std::optional<double> parse_number(std::string_view text, NumberStyle style);
 struct UnitText {
   std::string_view number;  // without the unit and, if `negative`, without the sign
   std::string_view unit;    // "" if there is none
-  bool negative = false;    // the sign was before the unit
+  bool negative = false;    // a sign was before the unit, or it was the true minus sign U+2212
 };
 UnitText split_unit(std::string_view text);
 

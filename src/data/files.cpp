@@ -79,15 +79,21 @@ std::vector<std::byte> read_raw(const std::string& path, uint64_t limit) {
   return bytes;
 }
 
+std::vector<std::byte> read_columnar(const std::string& path, uint64_t limit) {
+  const OpenFile file(path);  // refuses a folder or a pipe
+  return columnar_as_csv(path, file.size(), limit);
+}
+
 }  // namespace
 
+bool is_dead_link(const std::string& path) {
+  std::error_code code;
+  return std::filesystem::is_symlink(path, code) && !std::filesystem::exists(path, code);
+}
+
 FileBytes read_file(const std::string& path, uint64_t limit) {
-  FileBytes file{path, read_raw(path, limit), {}};
+  FileBytes file{path, is_columnar(path) ? read_columnar(path, limit) : read_raw(path, limit), {}};
   file.digest = digest_of(file.bytes);
-  if (is_columnar(path)) {
-    file.bytes = columnar_as_csv(path, file.bytes.size(), limit);
-    file.digest = digest_of(file.bytes);
-  }
   if (is_packed(file.bytes)) file.bytes = unpack(file.bytes, path, limit);
   return file;
 }
@@ -114,6 +120,11 @@ std::vector<FileBytes> read_files(const std::vector<std::string>& paths) {
 }
 
 std::vector<std::byte> read_head(const std::string& path, size_t limit) {
+  if (is_columnar(path)) {
+    std::vector<std::byte> csv = read_columnar(path, kMostBytes);
+    csv.resize(std::min(csv.size(), limit));
+    return csv;
+  }
   OpenFile file(path);
   std::vector<std::byte> bytes(limit);
   size_t done = 0;
@@ -123,10 +134,6 @@ std::vector<std::byte> read_head(const std::string& path, size_t limit) {
     done += got;
   }
   bytes.resize(done);
-  if (is_columnar(path)) {
-    bytes = columnar_as_csv(path, file.size(), kMostBytes);
-    bytes.resize(std::min(bytes.size(), limit));
-  }
   return is_packed(bytes) ? unpack_head(bytes, limit) : bytes;
 }
 

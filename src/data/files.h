@@ -2,6 +2,7 @@
 // digest of what identifies the data.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,9 +23,9 @@ struct FileBytes {
   Digest digest;
 };
 
+constexpr uint64_t kMostBytes = 1ULL << 36;
 // `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error, naming the file, if the
 // file is unreadable, has damaged gzip or zstd data, or holds more than `limit` bytes.
-constexpr uint64_t kMostBytes = 1ULL << 36;
 FileBytes read_file(const std::string& path, uint64_t limit = kMostBytes);
 // Reads all files, each in its own thread. If several fail, throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
@@ -33,9 +34,15 @@ std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 // throws because of the content, unless pyarrow is needed and cannot read it.
 std::vector<std::byte> read_head(const std::string& path, size_t limit);
 
+// The names of the folders and files of each split.
+inline constexpr std::array<std::string_view, 3> kTrainNames = {"train", "training", "Train"};
+inline constexpr std::array<std::string_view, 6> kValNames = {"val", "valid", "validation", "Val", "dev", "eval"};
+inline constexpr std::array<std::string_view, 3> kTestNames = {"test", "testing", "Test"};
+
 inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+bool is_dead_link(const std::string& path);           // a link that leads to no file or folder
 std::string file_name(const std::string& path);       // the last component
 std::string file_extension(const std::string& path);  // "csv" of "data/b.CSV.gz": lower case, without ".gz", ".zst"
 std::string with_commas(int64_t number);              // 60,000

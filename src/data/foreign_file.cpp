@@ -166,13 +166,9 @@ bool is_json_lines(std::string_view head) {
          (alone ? line.find_first_of("[{", 1) == std::string_view::npos : next.starts_with('{'));
 }
 
-std::optional<ForeignFile> foreign_table(const std::string& path, std::string_view head) {
-  const ForeignKind* const kind = kind_of_table(head, table_format_of(path) == "jsonl");
-  return kind == nullptr ? std::nullopt : std::optional(described(*kind, path));
-}
-
 void refuse_foreign_table(const std::string& path, std::string_view head) {
-  if (const auto foreign = foreign_table(path, head)) refuse(*foreign, path);
+  const ForeignKind* const kind = kind_of_table(head, table_format_of(path) == "jsonl");
+  if (kind != nullptr) refuse(described(*kind, path), path);
 }
 
 }  // namespace sinew::data

@@ -17,8 +17,7 @@ std::optional<ForeignFile> foreign_file(const std::string& path, std::string_vie
 // Throws Error if the file is such a file.
 void refuse_foreign_file(const std::string& path, std::string_view head);
 
-// Recognises content that is no table although the name of the file may say so: JSON, a web page, a workbook.
-std::optional<ForeignFile> foreign_table(const std::string& path, std::string_view head);
+// Throws Error if the content is no table although the name of the file may say so: JSON, a web page, a workbook.
 void refuse_foreign_table(const std::string& path, std::string_view head);
 
 // Returns whether the text begins with a JSON object that ends with its line.

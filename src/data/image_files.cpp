@@ -29,8 +29,7 @@ void leave_out(const std::string& name, ImageListing& listing) {
 }
 
 uint64_t size_of_image(const std::string& path) {
-  std::error_code code;
-  if (fs::is_symlink(path, code) && !fs::exists(path, code))
+  if (is_dead_link(path))
     throw Error("DATA_UNREADABLE_FILE", path + " is a link that leads to no file", "remove the link, or correct it");
   return system_disk().size(path);
 }
@@ -120,8 +119,8 @@ bool is_image_name(const std::string& name) {
 std::string ImageListing::left_out_text() const {
   std::string text;
   if (loose > 0)
-    text = with_commas(loose) + (loose == 1 ? " image is" : " images are") +
-           " left out, because it is in no folder of a class: " + printable_start(first_loose, 200) +
+    text = with_commas(loose) + (loose == 1 ? " image is" : " images are") + " left out, because " +
+           (loose == 1 ? "it is" : "they are") + " in no folder of a class: " + printable_start(first_loose, 200) +
            (loose > 1 ? ", ..." : "");
   if (left_out == 0) return text;
   text += (text.empty() ? "" : "; ") + std::to_string(left_out) + (left_out == 1 ? " file is" : " files are") +

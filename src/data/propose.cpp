@@ -247,9 +247,7 @@ void take_test(const std::string& test, const std::string& path, Detection& dete
 }  // namespace
 
 Proposal propose_job(const std::string& path, const Wanted& wanted) {
-  std::error_code ignored;
-  const bool dead_link = fs::is_symlink(path, ignored) && !fs::exists(path, ignored);
-  if (dead_link || (!system_disk().exists(path) && !is_file_pattern(path))) refuse_missing(path);
+  if (is_dead_link(path) || (!system_disk().exists(path) && !is_file_pattern(path))) refuse_missing(path);
   const bool pattern = is_file_pattern(path);
   for (const Detector& detector : kDetectors) {
     if (pattern && detector.detect != detect_table) continue;  // the others read one file or folder

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/data.h"
@@ -24,6 +26,10 @@ std::optional<Detection> detect_numpy(const std::string& path);
 std::optional<Detection> detect_table(const std::string& path);  // without data.columns
 std::optional<Detection> detect_text_folder(const std::string& path);
 std::optional<Detection> detect_text(const std::string& path);
+
+// Returns the first of the folders with these names below `root` that fits, or "".
+std::string first_folder(const std::string& root, std::span<const std::string_view> names,
+                         bool (*fits)(const std::string& folder));
 
 // Chooses the column to predict. Throws Error if it is not clear which one that is.
 void choose_target(Detection& table, const Wanted& wanted);

@@ -119,17 +119,10 @@ void note_other_folders(const std::string& root, Detection& detection) {
 }
 
 // Returns the list with one of these names, without the extension, or "".
-std::string list_named(const std::vector<std::string>& lists, const std::vector<std::string>& names) {
+std::string list_named(const std::vector<std::string>& lists, std::span<const std::string_view> names) {
   for (const std::string& list : lists) {
     const std::string stem = lower_case(fs::path(list).stem().string());
     if (std::ranges::find(names, stem) != names.end()) return list;
-  }
-  return "";
-}
-
-std::string first_with_classes(const std::string& path, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    if (has_image_classes(below(path, name))) return below(path, name);
   }
   return "";
 }
@@ -169,6 +162,15 @@ std::optional<Detection> detect_npz(const std::string& path) {
 }
 
 }  // namespace
+
+std::string first_folder(const std::string& root, std::span<const std::string_view> names,
+                         bool (*fits)(const std::string&)) {
+  for (const std::string_view name : names) {
+    const std::string folder = below(root, std::string(name));
+    if (fits(folder)) return folder;
+  }
+  return "";
+}
 
 std::optional<Detection> detect_idx(const std::string& path) {
   Detection detection;
@@ -219,7 +221,7 @@ std::optional<Detection> detect_image_folder(const std::string& path) {
   detection.data.format = "image_folder";
   std::string root = path;  // of folders within each other, each the only one
   const auto splits = [&] {
-    detection.data.train.path = first_with_classes(root, {"train", "training", "Train"});
+    detection.data.train.path = first_folder(root, kTrainNames, has_image_classes);
     return !detection.data.train.path.empty();
   };
   for (int depth = 0; !splits() && !has_image_classes(root); ++depth) {
@@ -229,8 +231,8 @@ std::optional<Detection> detect_image_folder(const std::string& path) {
   if (detection.data.train.path.empty()) {
     detection.data.train.path = root;
   } else {
-    detection.data.val.path = first_with_classes(root, {"val", "valid", "validation", "Val", "dev", "eval"});
-    detection.data.test.path = first_with_classes(root, {"test", "testing", "Test"});
+    detection.data.val.path = first_folder(root, kValNames, has_image_classes);
+    detection.data.test.path = first_folder(root, kTestNames, has_image_classes);
     note_other_folders(root, detection);
   }
   const std::vector<ImageFile> files = list_image_folder(detection.data.train.path).files;
@@ -245,15 +247,15 @@ std::optional<Detection> detect_image_list(const std::string& path) {
   if (is_folder(path)) {
     const std::vector<std::string> lists = image_lists_in(path);
     if (lists.empty()) return std::nullopt;
-    list = lists.size() == 1 ? lists[0] : list_named(lists, {"train", "training"});
+    list = lists.size() == 1 ? lists[0] : list_named(lists, kTrainNames);
     if (list.empty())
       throw Error("DATA_BAD_SOURCE",
                   path + ": holds several lists of images: " + file_name(lists[0]) + ", " + file_name(lists[1]) +
                       (lists.size() > 2 ? ", ..." : ""),
                   "name one: sinew init " + shell_quoted(lists[0]));
     if (lists.size() > 1) {
-      detection.data.val.path = list_named(lists, {"val", "valid", "validation", "dev", "eval"});
-      detection.data.test.path = list_named(lists, {"test", "testing"});
+      detection.data.val.path = list_named(lists, kValNames);
+      detection.data.test.path = list_named(lists, kTestNames);
     }
   } else {
     const std::string extension = file_extension(path);

@@ -149,23 +149,16 @@ void choose_target(Detection& table, const Wanted& wanted) {
 }
 
 std::optional<Detection> detect_text_folder(const std::string& path) {
-  const auto below = [&](const char* name) { return (std::filesystem::path(path) / name).string(); };
-  const auto first_of = [&](std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      if (has_text_classes(below(name))) return below(name);
-    }
-    return std::string();
-  };
   Detection detection;
   detection.data.format = kTextFolder;
   detection.data.columns.target = "label";
-  detection.data.train.path = first_of({"train", "training"});
+  detection.data.train.path = first_folder(path, kTrainNames, has_text_classes);
   if (detection.data.train.path.empty()) {
     if (!has_text_classes(path)) return std::nullopt;
     detection.data.train.path = path;
   } else {
-    detection.data.val.path = first_of({"val", "valid", "validation", "dev", "eval"});
-    detection.data.test.path = first_of({"test", "testing"});
+    detection.data.val.path = first_folder(path, kValNames, has_text_classes);
+    detection.data.test.path = first_folder(path, kTestNames, has_text_classes);
   }
   detection.remarks.push_back("texts in one folder for each class");
   return detection;

@@ -45,6 +45,12 @@ void trim_cut_character(std::vector<std::byte>& head, Charset charset) {
   if (bad != std::string_view::npos && head.size() - bad < 4) head.resize(bad);
 }
 
+// Returns ".csv.gz" of "data.csv.gz".
+std::string endings_of(const std::string& file) {
+  const fs::path name = fs::path(file).filename();
+  return name.stem().extension().string() + name.extension().string();
+}
+
 }  // namespace
 
 std::string table_format_of(const std::string& path) {
@@ -52,12 +58,6 @@ std::string table_format_of(const std::string& path) {
   const auto found = std::find_if(kExtensions.begin(), kExtensions.end(),
                                   [&](const Named& named) { return named.extension == extension; });
   return found == kExtensions.end() ? "" : std::string(found->format);
-}
-
-// Returns ".csv.gz" of "data.csv.gz".
-std::string endings_of(const std::string& file) {
-  const fs::path name = fs::path(file).filename();
-  return name.stem().extension().string() + name.extension().string();
 }
 
 TablesOfFolder tables_of_folder(const std::string& folder) {
@@ -164,7 +164,7 @@ SplitsOfFolder splits_of_folder(const std::string& folder) {
     if (table_format_of(file).empty()) continue;
     std::string stem = lower_case(file_name(file));
     stem = stem.substr(0, stem.find('.'));
-    const bool val = stem == "val" || stem == "valid" || stem == "validation" || stem == "dev" || stem == "eval";
+    const bool val = std::ranges::find(kValNames, stem) != kValNames.end();
     std::string* const split = stem == "train"  ? &found.train
                                : val            ? &found.val
                                : stem == "test" ? &found.test

@@ -126,8 +126,7 @@ Targets read_targets(const Table& table, const TargetSchema& schema, bool skip) 
         throw missing
             ? Error("DATA_BAD_TARGET", what,
                     "fill it in, or leave such lines out with data.on_corrupt: skip; a class cannot have the name "
-                    "None, NA "
-                    "or null, because such cells count as missing")
+                    "None, NA or null, because such cells count as missing")
             : Error("DATA_UNKNOWN_CLASS", what, "correct it, or leave such lines out with data.on_corrupt: skip");
       }
       if (targets.skipped++ == 0) targets.first_skipped = what;
