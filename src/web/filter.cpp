@@ -297,6 +297,14 @@ int compare_keys(const std::vector<Order>& orders, const std::vector<Fact>& a, c
   return 0;
 }
 
+int64_t bytes_of_keys(const std::vector<Fact>& keys) {
+  size_t bytes = keys.size() * sizeof(Fact);
+  for (const Fact& key : keys) {
+    if (const auto* text = std::get_if<std::string>(&key)) bytes += text->size();
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 }  // namespace
 
 void check_number_of_orders(size_t orders) {
@@ -308,16 +316,17 @@ void check_number_of_orders(size_t orders) {
 std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Grammar& grammar) {
   check_number_of_orders(texts.size());
   std::vector<Order> orders;
-  for (const std::string& text : texts) orders.push_back(parse_order(text, grammar));
+  for (const std::string& text : texts) add_order(orders, parse_order(text, grammar));
   return orders;
 }
 
+void add_order(std::vector<Order>& orders, Order order) {
+  const bool known = std::ranges::any_of(orders, [&](const Order& before) { return before.column == order.column; });
+  if (!known) orders.push_back(std::move(order));
+}
+
 int64_t FirstRecords::bytes_of(const Entry& entry) {
-  size_t bytes = sizeof entry + entry.id.size() + entry.keys.size() * sizeof(Fact);
-  for (const Fact& key : entry.keys) {
-    if (const auto* text = std::get_if<std::string>(&key)) bytes += text->size();
-  }
-  return static_cast<int64_t>(bytes);
+  return static_cast<int64_t>(sizeof entry + entry.id.size()) + bytes_of_keys(entry.keys);
 }
 
 bool FirstRecords::comes_before(const Entry& a, const Entry& b) const {
@@ -349,12 +358,14 @@ std::vector<std::string> FirstRecords::ids() {
 
 std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
                                  const std::function<Fact(size_t index, const Column& column)>& fact_of) {
+  const CostLimit::Temporary keys_are_temporary;
   std::vector<std::vector<Fact>> keys(count);
   std::vector<size_t> indices(count);
   for (size_t i = 0; i < count; ++i) {
     CostLimit::check_current();
     indices[i] = i;
     for (const Order& order : orders) keys[i].push_back(fact_of(i, order.column));
+    CostLimit::hold_current(bytes_of_keys(keys[i]));
   }
   std::stable_sort(indices.begin(), indices.end(),
                    [&](size_t a, size_t b) { return compare_keys(orders, keys[a], keys[b]) < 0; });

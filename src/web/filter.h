@@ -18,6 +18,7 @@ struct Column {
   enum class Field { kMetric, kParam, kTag, kAttribute, kDataset } field = Field::kAttribute;
   std::string key;
   std::string dataset = {}, digest = {};  // for a metric in an order: consider only its values on this data set
+  bool operator==(const Column&) const = default;
 };
 struct Clause {
   Column column;
@@ -43,6 +44,9 @@ std::vector<Clause> parse_filter(const std::string& filter, const Grammar& gramm
 Order parse_order(const std::string& order, const Grammar& grammar);
 // Refuses a search by more columns than a search may have. Each record is compared by all of them.
 void check_number_of_orders(size_t orders);
+// Appends the order unless an earlier one has its column: then it decides nothing. So the keys of a record are no
+// larger than the record.
+void add_order(std::vector<Order>& orders, Order order);
 std::vector<Order> parse_orders(const std::vector<std::string>& texts, const Grammar& grammar);
 
 // The value of a column, or monostate if the record has no such metric, parameter or tag.
@@ -76,7 +80,8 @@ class FirstRecords {
   std::vector<Entry> heap_;  // a heap with the last record of the order on top
 };
 
-// Returns the indices of `count` records, sorted by `orders`. Records with equal keys keep their order.
+// Returns the indices of `count` records, sorted by `orders`. Records with equal keys keep their order. While it sorts,
+// the thread's CostLimit counts the keys of all records.
 std::vector<size_t> sorted_order(size_t count, const std::vector<Order>& orders,
                                  const std::function<Fact(size_t index, const Column& column)>& fact_of);
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "base/cost_limit.h"
 #include "base/random.h"
 #include "web/context.h"
 #include "web/invariants.h"
@@ -119,6 +121,26 @@ TEST(Filter, OrdersPutMissingValuesLastInBothDirections) {
   for (const char* wrong : {"", "metrics.x UP", "metrics.x DESC, name", "nothing"}) {
     EXPECT_THROW(parse_order(wrong, test_grammar()), Refused) << wrong;
   }
+}
+
+TEST(Filter, AColumnOrdersOnce) {
+  const auto orders = parse_orders({"tags.a DESC", "name", "tag.a", "tags.b", "attributes.name"}, test_grammar());
+  ASSERT_EQ(orders.size(), 3U);
+  EXPECT_EQ(orders[0].column.key, "a");
+  EXPECT_FALSE(orders[0].ascending);
+  EXPECT_EQ(orders[2].column.key, "b");
+}
+
+TEST(Filter, TheKeysOfASearchCountAsItsMemory) {
+  const std::vector<Order> orders = parse_orders({"tags.a", "tags.b"}, test_grammar());
+  const auto sort = [&](size_t records) {
+    CostLimit limit(system_clock(), INFINITY, 1'000'000);
+    const CostLimit::Scope scope(&limit);
+    sorted_order(records, orders, [](size_t, const Column&) { return Fact(std::string(10'000, 'x')); });
+    EXPECT_EQ(limit.held(), 0) << "the keys are gone";
+  };
+  sort(40);
+  EXPECT_THROW(sort(60), Error);
 }
 
 // Implements LIKE in a slow and simple way.

@@ -263,7 +263,7 @@ Response logged_models_search(Context& context, const Call& call) {
   const std::vector<Args> columns = args.objects("order_by");
   check_number_of_orders(columns.size());
   std::vector<Order> orders;
-  for (const Args& column : columns) orders.push_back(order_of(column));
+  for (const Args& column : columns) add_order(orders, order_of(column));
   std::vector<store::Record> found = all_records(context, Kind::kModel);
   std::erase_if(found, [&](const store::Record& model) {
     const auto experiment = model.tags.find(kLoggedModelTag);
