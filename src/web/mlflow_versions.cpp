@@ -115,6 +115,10 @@ store::Labels tags_of_new(const Args& args) {
   store::Labels tags = labels_of(args, "tags");
   refuse_prompt(tags);
   std::erase_if(tags, [](const auto& tag) { return tag.first.starts_with("sinew."); });
+  for (const auto& [key, value] : tags) {
+    check_key(key, "tags.key");
+    check_length(value, kMaxRegistryTag, "value");
+  }
   return tags;
 }
 

@@ -47,6 +47,19 @@ TEST(Versions, OnlyAnAdminWeakensTheGates) {
   EXPECT_EQ(champion(), 2);
 }
 
+TEST(Versions, TheTagsOfANewVersionHaveALimit) {
+  TestServer test;
+  ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kModel, "m"}}));
+  const auto create = [&](const std::string& key, size_t bytes) {
+    const PlainJson tags = PlainJson::array({{{"key", key}, {"value", std::string(bytes, 'x')}}});
+    return post(test, "/model-versions/create", {{"name", "m"}, {"source", "s3://b/x"}, {"tags", tags}}, "s");
+  };
+  EXPECT_EQ(create("k", 100'000), 200);
+  EXPECT_EQ(create("sinew.decision.champion", 100'001), 200) << "Sinew leaves out its own tags";
+  EXPECT_EQ(create("k", 100'001), 400);
+  EXPECT_EQ(create("a//b", 1), 400);
+}
+
 TEST(Versions, AVersionKeepsItsOriginalFiles) {
   TestServer test;
   const std::string id = new_run(test, "x", "s"), place = "0/" + id + "/artifacts/model";
