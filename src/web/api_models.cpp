@@ -6,6 +6,7 @@
 #include "web/api_routes.h"
 #include "web/artifacts.h"
 #include "web/frozen.h"
+#include "web/mlflow_limits.h"
 #include "web/mlflow_registry.h"
 #include "web/upload.h"
 
@@ -69,6 +70,16 @@ void check_gates(const Context& context, const registry::PromotionRules& gates, 
   if (gates.metric != registry::PromotionRules().metric) refuse("choosing the metric to compare", "leave out 'metric'");
 }
 
+// An alias is a promise to those who load a model by it. So only an admin makes a new one, except for the champion.
+void check_promoted_alias(Context& context, const std::string& model, const std::string& name) {
+  check_alias(name);
+  if (context.caller.role == Role::kAdmin || name == registry::kChampion) return;
+  const auto is_it = [&](const store::Alias& alias) { return alias.name == name && alias.version > 0; };
+  if (std::ranges::any_of(require_model(context, model).aliases, is_it)) return;
+  throw Refused(kForbidden, "making the alias '" + name + "' requires the role admin",
+                "promote to an alias that the model has, or leave out 'alias'");
+}
+
 // If the gates refuse the promotion, the response is the promotion with its reason and status 409, not an error object.
 http::Response answer_of(const registry::Promotion& promotion) {
   return json_response(promotion_json(promotion), promotion.done ? 200 : 409);
@@ -129,8 +140,10 @@ http::Response api_promote(Context& context, const Call& call) {
   if (args.has("margin")) gates.margin = args.number("margin");
   const bool force = args.flag("force", false);
   check_gates(context, gates, force);
-  return answer_of(registry::promote(context.store, version.subject.id, version.subject.number, gates,
-                                     args.text("alias", registry::kChampion), force, mover_of(context)));
+  const std::string alias = args.text("alias", registry::kChampion);
+  check_promoted_alias(context, version.subject.id, alias);
+  return answer_of(registry::promote(context.store, version.subject.id, version.subject.number, gates, alias, force,
+                                     mover_of(context)));
 }
 
 http::Response api_rollback(Context& context, const Call& call) {
@@ -145,8 +158,11 @@ http::Response api_set_alias(Context& context, const Call& call) {
   const Args args(call);
   const store::Record model = require_model(context, args.text("model"));
   const int64_t version = args.integer("version", 0, 0, INT64_MAX);
-  if (version > 0) check_has_files(require_version(context, model.subject.id, version));
   const std::string alias = args.text("alias");
+  if (version > 0) {
+    check_alias(alias);
+    check_has_files(require_version(context, model.subject.id, version));
+  }
   const std::optional<int64_t> expected = args.has("expected") ? std::optional(args.integer("expected")) : std::nullopt;
   move_alias(context, model.subject.id, alias, version, expected);
   return json_response({{"model", model.subject.id}, {"alias", alias}, {"version", version}});

@@ -47,6 +47,28 @@ TEST(Versions, OnlyAnAdminWeakensTheGates) {
   EXPECT_EQ(champion(), 2);
 }
 
+TEST(Versions, ASubmitterPromotesToAliasesThatExist) {
+  TestServer test;
+  ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kModel, "m"}}));
+  make_version(test, 0.9);
+  const auto promote = [&](const std::string& alias, const char* who) {
+    const PlainJson body{{"version", 1}, {"alias", alias}};
+    return test.call("POST", "/api/v1/models/m/promote", body.dump(), who).status;
+  };
+  for (const char* who : {"s", "a"}) {
+    for (const std::string& bad : {std::string(), std::string("latest"), std::string("v1"), std::string("a b/../c"),
+                                   std::string("x\x1b[2J"), std::string(256, 'x')})
+      EXPECT_EQ(promote(bad, who), 400) << bad;
+  }
+  EXPECT_EQ(promote("production", "s"), 403);
+  EXPECT_EQ(promote("champion", "s"), 200);
+  EXPECT_EQ(promote("production", "a"), 200);
+  EXPECT_EQ(promote("production", "s"), 200);
+  EXPECT_EQ(test.call("PUT", "/api/v1/models/m/aliases/production", R"({"version": 0})").status, 200);
+  EXPECT_EQ(promote("production", "s"), 403) << "an admin removed it";
+  EXPECT_EQ(test.call("PUT", "/api/v1/models/m/aliases/latest", R"({"version": 1})").status, 400);
+}
+
 TEST(Versions, TheTagsOfANewVersionHaveALimit) {
   TestServer test;
   ASSERT_TRUE(test.store.write(store::Create{{store::Kind::kModel, "m"}}));
