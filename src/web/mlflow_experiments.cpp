@@ -66,6 +66,7 @@ Response experiments_create(Context& context, const Call& call) {
   const std::string name = args.text("name");
   if (name.empty()) refuse_invalid("Invalid experiment name: it is empty", "send a name");
   check_length(name, kMaxExperimentName, "name");
+  check_experiment_scope(context.caller, name);
   Json body = Json::object();
   if (const std::string location = args.text("artifact_location", ""); !location.empty()) {
     check_artifact_location(context, location);

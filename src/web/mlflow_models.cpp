@@ -180,7 +180,7 @@ ModelMetrics parse_model_metrics(Context& context, const std::vector<Args>& metr
     }
     taken[model].push_back(std::move(entry));
   }
-  for (const auto& [model, entries] : taken) check_owner(context.caller, require_logged_model(context, model));
+  for (const auto& [model, entries] : taken) check_change(context, require_logged_model(context, model));
   return taken;
 }
 

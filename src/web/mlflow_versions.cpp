@@ -258,7 +258,7 @@ Response versions_transition(Context& context, const Call& call) {
   if (args.flag("archive_existing_versions", false)) {
     for (const store::Record& other : versions_of(context, version.subject.id)) {
       if (other.subject == version.subject || stage_of(other) != stage) continue;
-      check_owner(context.caller, other);
+      check_change(context, other);
       batch.changes.push_back(store::SetTags{other.subject, {{kStageTag, "Archived"}}});
     }
   }

@@ -17,7 +17,7 @@ using store::Subject;
 enum class Needs {
   kOwner,      // the caller must own the record that the request changes
   kContainer,  // the record only contains what the caller makes (an experiment, a model), and may have another owner
-  kNothing,    // the request changes nothing
+  kNothing,    // the request changes no record that exists
 };
 
 Subject run_in_path(const Call& call) {
@@ -28,9 +28,6 @@ Subject run_in_body(const Call& call) {
 }
 Subject experiment_in_body(const Call& call) {
   return {Kind::kExperiment, Args(call).text("experiment_id", "0")};
-}
-Subject new_experiment(const Call& call) {
-  return {Kind::kExperiment, Args(call).text("name")};
 }
 Subject model_in_path(const Call& call) {
   return {Kind::kModel, call.path.at("model")};
@@ -70,7 +67,7 @@ constexpr Rule kRules[] = {
     {api_rollback, Needs::kContainer, model_in_path},
     {api_set_alias, Needs::kContainer, model_in_path},
     {api_freeze_version, Needs::kOwner, version_in_path},
-    {experiments_create, Needs::kContainer, new_experiment},
+    {experiments_create, Needs::kNothing, nothing},
     {experiments_delete, Needs::kOwner, experiment_in_body},
     {experiments_restore, Needs::kOwner, experiment_in_body},
     {experiments_update, Needs::kOwner, experiment_in_body},
@@ -144,8 +141,7 @@ bool has_scope(const Caller& caller) {
          (caller.token->rights.experiments != all.experiments || caller.token->rights.models != all.models);
 }
 
-// Refuses an experiment unless its id or its name is in the scope. A new experiment has no record yet; then `id` is its
-// name.
+// Refuses an experiment unless its id or its name is in the scope.
 void check_experiment(Context& context, const std::string& id) {
   const auto& patterns = context.caller.token->rights.experiments;
   const auto record = find_record(context, {Kind::kExperiment, id});
@@ -180,6 +176,11 @@ bool is_given_by_scope(const Caller& caller, const store::Record& record) {
 void check_experiment_scope(const Caller& caller, const std::string& name) {
   if (has_scope(caller) && !fits_scope(caller.token->rights.experiments, name))
     refuse_scope(caller, "experiment", name);
+}
+
+void check_change(Context& context, const store::Record& record) {
+  if (has_scope(context.caller)) check_scope(context, record.subject);
+  check_owner(context.caller, record);
 }
 
 void check_owner(const Caller& caller, const store::Record& record) {

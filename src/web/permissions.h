@@ -11,7 +11,11 @@ namespace sinew::web {
 // that the index found in a directory, belongs to the server, so only an admin may change it.
 void check_owner(const Caller& caller, const store::Record& record);
 
-// Throws Refused (kOutOfScope) if the caller's token must not change an experiment of this name.
+// Throws Refused unless the record is in the scope of the caller's token and check_owner() allows the change. For a
+// record that a request changes beside the one in its path.
+void check_change(Context& context, const store::Record& record);
+
+// Throws Refused (kOutOfScope) if the caller's token must not make an experiment of this name.
 void check_experiment_scope(const Caller& caller, const std::string& name);
 
 // Throws Refused if the caller must not change the record that the request names. Does nothing if the record does not

@@ -111,6 +111,38 @@ TEST(Tokens, StopAtOnceWhenTheyAreRemoved) {
   EXPECT_EQ(test.call("GET", "/api/v1/runs", "", "r").status, 200);
 }
 
+TEST(Scopes, OfAnExperimentAreForItsNameAndNotForAnId) {
+  TestServer test;
+  TokenRights rights = submit_rights();
+  rights.experiments = {"team-a*"};
+  test.add("team", rights);
+  const PlainJson made = test.call("POST", kMlflow + "/experiments/create", R"({"name": "team-a/x"})").json;
+  EXPECT_EQ(post(test, "/experiments/create", {{"name", made["experiment_id"]}}, "team"), 403);
+}
+
+TEST(Scopes, HoldForTheModelOfAMetric) {
+  TestServer test;
+  TokenRights rights;
+  rights.role = Role::kAdmin;
+  rights.experiments = {"team-a*"};
+  test.add("boss", rights);
+  const PlainJson made = test.call("POST", kMlflow + "/experiments/create", R"({"name": "team-a/x"})").json;
+  const PlainJson run =
+      test.call("POST", kMlflow + "/runs/create", PlainJson{{"experiment_id", made["experiment_id"]}}.dump(), "boss")
+          .json;
+  const auto log = [&](const PlainJson& experiment) {
+    const PlainJson model =
+        test.call("POST", kMlflow + "/logged-models", PlainJson{{"experiment_id", experiment}, {"name", "n"}}.dump())
+            .json;
+    const PlainJson metric{
+        {"run_id", run["run"]["info"]["run_id"]},        {"key", "loss"}, {"value", 1}, {"timestamp", 1}, {"step", 1},
+        {"model_id", model["model"]["info"]["model_id"]}};
+    return post(test, "/runs/log-metric", metric, "boss");
+  };
+  EXPECT_EQ(log("0"), 403);
+  EXPECT_EQ(log(made["experiment_id"]), 200);
+}
+
 TEST(Scopes, LimitWhatATokenChanges) {
   TestServer test;
   TokenRights rights = submit_rights();
