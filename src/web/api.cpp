@@ -139,6 +139,7 @@ void harden(http::Response& response) {
 struct Api::State {
   explicit State(Options options)
       : shared(std::move(options)),
+        access_log(shared.options),
         router(routes()),
         answers(shared.options.answer_bytes),
         scans(scan_limits(shared.options.threads), *shared.options.clock),
@@ -181,7 +182,7 @@ struct Api::State {
 
   void handle(const http::Request& request, const http::Answer& answer) {
     ++shared.counters.requests;
-    const auto access = std::make_shared<AccessEntry>(shared.options, request);
+    const auto access = std::make_shared<AccessEntry>(access_log, request);
     Caller caller;
     RouteMatch match;
     http::Response early = respond(request, [&] {
@@ -285,7 +286,7 @@ struct Api::State {
     const RouteMatch match = router.find(header.method, header.path);
     const bool is_file = match.route != nullptr && std::string_view(match.route->body) == kFile;
     if (!is_file && is_small(header)) return decision;
-    AccessEntry access(shared.options, header);
+    AccessEntry access(access_log, header);
     http::Response refusal = respond(header, [&] {
       const Caller caller = shared.auth.caller(header);
       access.set_token(caller.name);
@@ -314,6 +315,7 @@ struct Api::State {
   }
 
   Shared shared;
+  AccessLog access_log;
   const Router router;
   AnswerMemory answers;
   Pool scans, pool;  // declared last, so that they are destroyed first: their threads use all fields above

@@ -312,11 +312,57 @@ TEST(AccessLog, HasOneLineForARequestThatIsAnsweredTwice) {
   Lines access;
   Options options;
   options.access_log = [&](const std::string& line) { access.add(line); };
-  AccessEntry entry(options, {});
+  AccessLog log(options);
+  AccessEntry entry(log, {});
   entry.finish(503);  // the store is unusable, so Health answers instead of the thread that waits for the store
   entry.finish(200);
   ASSERT_EQ(access.lines.size(), 1U);
   EXPECT_EQ(PlainJson::parse(access.lines[0])["status"], 503);
+}
+
+TEST(AccessLog, StrangersGetAFewLinesAMinute) {
+  Lines access;
+  HandClock clock;
+  TestServer test(0, {}, clock,
+                  [&](Options& options) { options.access_log = [&](const std::string& line) { access.add(line); }; });
+  const auto count = [&](const std::string& token) {
+    return std::ranges::count_if(access.lines, [&](const std::string& line) {
+      const PlainJson entry = PlainJson::parse(line);
+      return entry["token"] == token && !entry.contains("left_out");
+    });
+  };
+  const std::string path = "/" + std::string(900, 'a');
+  for (int i = 0; i < 50; ++i) {
+    test.call("GET", path, "", "");
+    test.call("GET", path, "", "r");
+  }
+  EXPECT_EQ(count(""), AccessLog::kLinesOfAddress);
+  EXPECT_EQ(count("r"), 50);
+  EXPECT_EQ(PlainJson::parse(access.lines[0])["path"].get<std::string>().size(), 100U);
+  EXPECT_EQ(PlainJson::parse(access.lines[1])["path"].get<std::string>().size(), path.size());
+  clock.seconds = clock.seconds + 61;
+  test.call("GET", "/version", "", "");
+  EXPECT_EQ(count(""), AccessLog::kLinesOfAddress + 1);
+  const PlainJson left_out = PlainJson::parse(access.lines.at(access.lines.size() - 2));
+  EXPECT_EQ(left_out["address"], "127.0.0.1");
+  EXPECT_EQ(left_out["left_out"], 50 - AccessLog::kLinesOfAddress);
+}
+
+TEST(AccessLog, StrangersOfManyAddressesShareALimit) {
+  Lines access;
+  HandClock clock;
+  Options options;
+  options.clock = &clock;
+  options.access_log = [&](const std::string& line) { access.add(line); };
+  AccessLog log(options);
+  for (int i = 0; i < 10'000; ++i) log.write({"10.0.0." + std::to_string(i), "", "GET", "/", 401, 1});
+  EXPECT_EQ(access.lines.size(), static_cast<size_t>(AccessLog::kLinesOfStrangers));
+  clock.seconds = clock.seconds + 61;
+  log.write({"10.0.0.1", "ci", "GET", "/", 200, 1});
+  int64_t left_out = 0;
+  for (const std::string& line : access.lines) left_out += PlainJson::parse(line).value("left_out", int64_t{0});
+  EXPECT_EQ(left_out, 10'000 - AccessLog::kLinesOfStrangers);
+  EXPECT_LT(access.lines.size(), 200U);
 }
 
 TEST(FailedLogins, AreReportedOncePerAddressAndMinute) {
