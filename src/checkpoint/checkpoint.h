@@ -91,6 +91,7 @@ FileDigest write_safetensors(Disk& disk, const std::string& path, const std::vec
 // version of Sinew has no list. It is used unchecked, and a remark tells the user.
 inline constexpr const char* kModelDigestsFile = "model.digests.json";
 inline constexpr const char* kModelInfoFile = "model.json";
+inline constexpr uint64_t kMaxDigestsBytes = 1 << 20;    // of model.digests.json
 using ModelDigests = std::map<std::string, FileDigest>;  // by name
 
 FileDigest digest_file(Disk& disk, const std::string& path);

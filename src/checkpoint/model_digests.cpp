@@ -16,7 +16,7 @@ namespace {
 
 using Document = nlohmann::json;
 
-constexpr uint64_t kMaxDigestsBytes = 1 << 20, kMaxInfoBytes = 64 << 20;
+constexpr uint64_t kMaxInfoBytes = 64 << 20;
 constexpr std::string_view kDigestsFormat = "sinew-model-digests";
 // The files of a model that Sinew itself opens. model.digests.json must list each of them that the directory has. A
 // user may put other files beside them, which are not listed.
@@ -107,8 +107,14 @@ std::expected<ModelDigests, std::string> parse_model_digests(std::string_view te
 }
 
 bool names_model_digests(std::string_view model_json) {
-  const Document document = Document::parse(model_json, nullptr, /*allow_exceptions=*/false);
-  return document.is_object() && document.contains("digests");
+  // Keeps only the outermost brackets, because the file may hold millions of values.
+  bool named = false;
+  const auto wanted = [&](int depth, Document::parse_event_t event, const Document& part) {
+    named |= depth == 1 && event == Document::parse_event_t::key && part == "digests";
+    return depth == 0;
+  };
+  const Document document = Document::parse(model_json, wanted, /*allow_exceptions=*/false);
+  return document.is_object() && named;
 }
 
 std::optional<std::string> wrong_model_file(const ModelDigests& listed, const ModelDigests& found) {

@@ -105,6 +105,14 @@ TEST_F(ModelDigestsTest, AListOfAnotherFormIsRefused) {
   }
 }
 
+TEST_F(ModelDigestsTest, OnlyAFieldOfTheModelItselfNamesTheList) {
+  for (const char* text : {R"({"digests": "x"})", R"({"a": [{}, [1]], "digests": {"b": 1}, "c": 2})"})
+    EXPECT_TRUE(names_model_digests(text)) << text;
+  for (const char* text : {"", "{", "[]", R"(["digests"])", R"({"a": {"digests": 1}})", R"({"a": "digests"})",
+                           R"([{"digests": 1}])", R"({"digests": 1)"})
+    EXPECT_FALSE(names_model_digests(text)) << text;
+}
+
 TEST_F(ModelDigestsTest, AMissingListIsRefusedIfTheModelNamesIt) {
   fs::remove(path("a/model.digests.json"));
   EXPECT_EQ(code_of([&] { read(path("a")); }), "WEIGHTS_DAMAGED");

@@ -121,6 +121,12 @@ TEST_F(ModelDamage, ADamagedBlobIsFoundBeforeAPartOfItIsUsed) {
   EXPECT_EQ(code_of([&] { served.check(std::string(64, 'a')); }), "ARTIFACT_NOT_FOUND");
 }
 
+TEST_F(ModelDamage, AListThatIsTooLongIsNotRead) {
+  const std::vector<store::Attachment> files = {{"m/model.digests.json", std::string(64, 'a'), 300 << 20}};
+  EXPECT_EQ(code_of([&] { check_model_files(artifacts, files, "runs:/x"); }), "WEIGHTS_DAMAGED")
+      << "the artifacts do not even have it";
+}
+
 TEST(RecentChecks, DoNotCountForAFileThatHasJustChanged) {
   const Folder folder;
   HandClock clock;

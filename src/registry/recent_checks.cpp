@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/cost_limit.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "registry/file_digests.h"
@@ -73,7 +74,7 @@ void RunFileChecks::check(const std::string& folder, const std::string& name, co
 }
 
 bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment>& files, const std::string& place) {
-  constexpr int64_t kMaxText = 64 << 20;
+  constexpr uint64_t kMaxInfoBytes = 64 << 20;
   std::map<std::string, checkpoint::ModelDigests> folders;  // the files of each folder; the folder is "" or "model/"
   std::map<std::string, std::string> lists;                 // the digest of each folder's list
   for (const store::Attachment& file : files) {
@@ -81,15 +82,20 @@ bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment
     folders[folder][name] = {static_cast<uint64_t>(file.bytes), file.digest};
     if (name == checkpoint::kModelDigestsFile) lists[folder] = file.digest;
   }
-  const auto text_of = [&](const std::string& digest) {
-    const auto bytes = artifacts.read(digest);
-    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const CostLimit::Temporary texts_are_temporary;
+  const auto text_of = [&](const std::string& digest, uint64_t bytes) {
+    CostLimit::hold_current(static_cast<int64_t>(2 * bytes));
+    const auto read = artifacts.read(digest);
+    return std::string(reinterpret_cast<const char*>(read.data()), read.size());
   };
   for (const auto& [folder, found] : folders) {
     const std::string where = place + (folder.empty() ? "" : "/" + folder.substr(0, folder.size() - 1));
     const auto list = lists.find(folder);
     if (list != lists.end()) {
-      const auto listed = checkpoint::parse_model_digests(text_of(list->second));
+      const uint64_t bytes = found.at(checkpoint::kModelDigestsFile).bytes;
+      if (bytes > checkpoint::kMaxDigestsBytes)
+        throw checkpoint::model_damaged(where, std::string(checkpoint::kModelDigestsFile) + " is larger than 1 MiB");
+      const auto listed = checkpoint::parse_model_digests(text_of(list->second, bytes));
       if (!listed)
         throw checkpoint::model_damaged(where, std::string(checkpoint::kModelDigestsFile) + " " + listed.error());
       if (const auto wrong = checkpoint::wrong_model_file(*listed, found))
@@ -97,8 +103,8 @@ bool check_model_files(Artifacts& artifacts, const std::vector<store::Attachment
       continue;
     }
     const auto info = found.find(checkpoint::kModelInfoFile);
-    if (info == found.end() || static_cast<int64_t>(info->second.bytes) > kMaxText) continue;
-    if (checkpoint::names_model_digests(text_of(info->second.sha256)))
+    if (info == found.end() || info->second.bytes > kMaxInfoBytes) continue;
+    if (checkpoint::names_model_digests(text_of(info->second.sha256, info->second.bytes)))
       throw checkpoint::model_damaged(where, std::string(checkpoint::kModelDigestsFile) + " is missing");
   }
   return !lists.empty();
