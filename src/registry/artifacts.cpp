@@ -63,28 +63,35 @@ std::vector<std::byte> Artifacts::read(const std::string& digest) {
   return bytes;
 }
 
-size_t Artifacts::read_at(const std::string& digest, uint64_t offset, std::span<std::byte> out) {
+Artifacts::Blob Artifacts::open(const std::string& digest) {
+  Blob blob;
+  blob.state_ = state_;
+  blob.digest_ = digest;
+  const auto manifest = manifest_of(state_->blobs, digest);
+  if (!manifest) return blob;
+  uint64_t end = 0;
+  for (const BlobInfo& chunk : manifest->chunks)
+    blob.chunks_.push_back({chunk.digest, end += static_cast<uint64_t>(chunk.bytes)});
+  return blob;
+}
+
+size_t Artifacts::Blob::read_at(uint64_t offset, std::span<std::byte> out) const {
   BlobStore& blobs = state_->blobs;
   const auto read = [&](const std::string& of, uint64_t from, std::span<std::byte> to) {
     return blobs.with(of, [&](const BlobStore::Found& found) { return blobs.disk.read_at(found.path, from, to); });
   };
-  const auto manifest = manifest_of(blobs, digest);
-  if (!manifest) return read(digest, offset, out);
+  if (chunks_.empty()) return read(digest_, offset, out);
   size_t done = 0;
-  uint64_t begin = 0;  // where the chunk begins in the blob
-  for (const BlobInfo& chunk : manifest->chunks) {
-    const uint64_t end = begin + static_cast<uint64_t>(chunk.bytes);
-    const uint64_t from = offset + done;
-    if (done < out.size() && from < end) {
-      const auto want = static_cast<size_t>(std::min<uint64_t>(end - from, out.size() - done));
-      const size_t got = read(chunk.digest, from - begin, out.subspan(done, want));
-      done += got;
-      if (got < want)
-        throw Error("ARTIFACT_DAMAGED",
-                    "artifact " + chunk.digest + " is shorter than " + std::to_string(chunk.bytes) + " bytes",
-                    kRestoreHint);
-    }
-    begin = end;
+  auto chunk = std::ranges::upper_bound(chunks_, offset, {}, &Chunk::end);
+  for (; chunk != chunks_.end() && done < out.size(); ++chunk) {
+    const uint64_t begin = chunk == chunks_.begin() ? 0 : std::prev(chunk)->end, from = offset + done;
+    const auto want = static_cast<size_t>(std::min<uint64_t>(chunk->end - from, out.size() - done));
+    const size_t got = read(chunk->digest, from - begin, out.subspan(done, want));
+    done += got;
+    if (got < want)
+      throw Error("ARTIFACT_DAMAGED",
+                  "artifact " + chunk->digest + " is shorter than " + std::to_string(chunk->end - begin) + " bytes",
+                  kRestoreHint);
   }
   return done;
 }

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
+#include "base/cost_limit.h"
 #include "base/faulty_disk.h"
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
@@ -89,7 +93,7 @@ TEST(Artifacts, VersionsShareFrozenTensorsAndReadBackBitForBit) {
     EXPECT_EQ(text_of(artifacts.read(sha256_hex(version))), version);
     std::vector<std::byte> piece(70'000);
     for (const uint64_t at : {uint64_t{0}, uint64_t{3}, uint64_t{66'000}, version.size() - 10, version.size() + 10}) {
-      const size_t got = artifacts.read_at(sha256_hex(version), at, piece);
+      const size_t got = artifacts.open(sha256_hex(version)).read_at(at, piece);
       EXPECT_EQ(std::string(reinterpret_cast<const char*>(piece.data()), got),
                 at > version.size() ? "" : version.substr(at, piece.size()));
     }
@@ -97,6 +101,44 @@ TEST(Artifacts, VersionsShareFrozenTensorsAndReadBackBitForBit) {
   // Ten versions need only the space of one version and of ten changed layers. This is less than a fifth of ten whole
   // versions.
   EXPECT_LT(bytes_below(folder / "a"), versions[0].size() * 2 + (10 * (64 << 10)));
+}
+
+TEST(Artifacts, AnOpenBlobKnowsItsChunks) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  RandomStream random(RandomKey{5});
+  Tensors tensors;
+  for (const char* name : {"a", "b", "c"}) tensors.data[name] = random_bytes(random, 40'000);
+  const std::string file = tensors.file("1"), digest = sha256_hex(file);
+  artifacts.pin().put(file);
+  const Artifacts::Blob blob = artifacts.open(digest);
+  std::filesystem::remove(folder / "a" + "/" + digest.substr(0, 2) + "/" + digest + std::string(kManifestSuffix));
+  std::vector<std::byte> piece(1000);
+  for (uint64_t at = 0; at < file.size(); at += piece.size()) {
+    const size_t got = blob.read_at(at, piece);
+    EXPECT_EQ(std::string(reinterpret_cast<const char*>(piece.data()), got), file.substr(at, piece.size())) << at;
+  }
+}
+
+TEST(Artifacts, AFileHasABoundedNumberOfChunks) {
+  const auto cuts = [](int tensors, uint64_t bytes) {
+    checkpoint::SafetensorsIndex index;
+    index.data_offset = 1000;
+    for (int i = 0; i < tensors; ++i) {
+      const auto begin = static_cast<uint64_t>(i) * bytes;
+      index.tensors.push_back({std::to_string(i), DType::u8, {}, begin, begin + bytes});
+    }
+    return cuts_of(index, 1000 + static_cast<uint64_t>(tensors) * bytes);
+  };
+  EXPECT_EQ(cuts(1000, 16 << 10).size(), 1001U) << "each tensor is a chunk";
+  const auto many = cuts(50'000, 16 << 10);
+  EXPECT_LE(many.size(), 1030U);
+  EXPECT_GT(many.size(), 900U);
+  EXPECT_EQ(many.back(), 1000U + 50'000U * (16 << 10));
+  for (size_t i = 1; i < many.size(); ++i) {
+    EXPECT_LT(many[i - 1], many[i]);
+    EXPECT_EQ((many[i] - 1000) % (16 << 10), 0U) << "a cut is between two tensors";
+  }
 }
 
 TEST(Artifacts, DamagedSafetensorsAreStoredAsTheyAre) {

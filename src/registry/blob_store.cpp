@@ -17,6 +17,23 @@ namespace {
 using nlohmann::json;
 
 constexpr uint64_t kSmallPiece = 16 << 10;  // sharing a smaller tensor would save less than its own file costs
+// A file gets at most about so many chunks. Each of them costs a file, and a line of the list that every reader parses.
+constexpr size_t kMaxChunks = 1024;
+
+// Returns the cuts at the borders of big tensors that leave at least `least` bytes between two of them.
+std::vector<uint64_t> cuts_between(const checkpoint::SafetensorsIndex& index, uint64_t file_bytes, uint64_t least) {
+  std::vector<uint64_t> cuts = {index.data_offset};  // the header contains the step, so versions do not share it
+  const auto cut = [&](uint64_t at, uint64_t after) {
+    if (at >= cuts.back() + after) cuts.push_back(at);
+  };
+  for (const checkpoint::TensorEntry& tensor : index.tensors) {
+    if (tensor.end - tensor.begin < kSmallPiece) continue;
+    cut(index.data_offset + tensor.begin, least);
+    cut(index.data_offset + tensor.end, least);
+  }
+  cut(file_bytes, 1);
+  return cuts;
+}
 
 }  // namespace
 
@@ -168,19 +185,8 @@ std::set<std::string> BlobStore::pinned() {
 }
 
 std::vector<uint64_t> cuts_of(const checkpoint::SafetensorsIndex& index, uint64_t file_bytes) {
-  std::vector<uint64_t> cuts = {index.data_offset};  // the header contains the step, so versions do not share it
-  uint64_t begin = index.data_offset;
-  const auto cut = [&](uint64_t at) {
-    if (at > begin) cuts.push_back(at);
-    begin = std::max(begin, at);
-  };
-  for (const checkpoint::TensorEntry& tensor : index.tensors) {
-    if (tensor.end - tensor.begin < kSmallPiece) continue;
-    cut(index.data_offset + tensor.begin);
-    cut(index.data_offset + tensor.end);
-  }
-  cut(file_bytes);
-  return cuts;
+  std::vector<uint64_t> cuts = cuts_between(index, file_bytes, 1);
+  return cuts.size() <= kMaxChunks ? cuts : cuts_between(index, file_bytes, file_bytes / kMaxChunks + 1);
 }
 
 }  // namespace sinew::registry

@@ -98,8 +98,9 @@ class BlobStore {
 };
 
 // Returns where to cut a safetensors file into chunks, so that versions share whole chunks: the end offset of each
-// chunk. The last one is `file_bytes`. A big tensor is one chunk, and adjacent small tensors form one chunk. If there
-// are fewer than three chunks, the caller stores the file as one blob.
+// chunk. The last one is `file_bytes`. A big tensor is one chunk, and adjacent small tensors form one chunk. In a file
+// of very many tensors, several big ones form one chunk. If there are fewer than three chunks, the caller stores the
+// file as one blob.
 std::vector<uint64_t> cuts_of(const checkpoint::SafetensorsIndex& index, uint64_t file_bytes);
 
 }  // namespace sinew::registry

@@ -115,6 +115,8 @@ struct BlobInfo {
 // tensor by tensor, so that versions share equal tensors; it reads back bit by bit. Any thread and any number of
 // processes may use one directory.
 class Artifacts {
+  struct State;
+
  public:
   explicit Artifacts(std::string directory, Disk& disk = system_disk(), Clock& clock = system_clock());
   ~Artifacts();
@@ -163,12 +165,28 @@ class Artifacts {
   // Throws Error if the blob does not exist.
   uint64_t size(const std::string& digest);
   std::vector<std::byte> read(const std::string& digest);  // reads the whole blob and checks its digest
-  // Reads from `offset` on until `out` is full or the blob ends. Does not check the bytes; verify() does.
-  size_t read_at(const std::string& digest, uint64_t offset, std::span<std::byte> out);
+  // A blob that a caller reads piece by piece. It knows its chunks, so a piece costs no more than its own bytes.
+  class Blob {
+   public:
+    // Reads from `offset` on until `out` is full or the blob ends. Does not check the bytes; verify() does.
+    size_t read_at(uint64_t offset, std::span<std::byte> out) const;
+
+   private:
+    friend class Artifacts;
+    struct Chunk {
+      std::string digest;
+      uint64_t end = 0;  // where the chunk ends in the blob
+    };
+    std::shared_ptr<State> state_;
+    std::string digest_;
+    std::vector<Chunk> chunks_;  // empty if the blob is stored as one file
+  };
+  Blob open(const std::string& digest);                              // throws Error if the blob does not exist
   void copy_to(const std::string& digest, const std::string& path);  // durable and atomic; checks the digest
   // Checks that the blob is undamaged before a server sends a part of it: reads all of it and compares its digest.
   // Skips this if the same object did it in the last ten minutes and neither size nor times of the blob's files have
-  // changed since. Throws Error if the blob is damaged (ARTIFACT_DAMAGED) or missing (ARTIFACT_NOT_FOUND).
+  // changed since. One thread at a time reads a blob. The thread's CostLimit may end the check. Throws Error if the
+  // blob is damaged (ARTIFACT_DAMAGED) or missing (ARTIFACT_NOT_FOUND).
   void check(const std::string& digest);
   // Reads the whole blob and checks its digest. The error says what is wrong.
   std::expected<void, std::string> verify(const std::string& digest);
@@ -190,7 +208,6 @@ class Artifacts {
   Collected collect(const std::function<std::set<std::string>()>& referenced, bool dry_run = false);
 
  private:
-  struct State;
   std::shared_ptr<State> state_;
 };
 

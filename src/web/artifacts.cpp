@@ -200,15 +200,14 @@ http::Response download(Context& context, const http::Request& request, const st
   if (!file) {
     refuse_missing(std::string(store::to_string(subject.kind)) + " '" + subject.id + "' has no file '" + path + "'");
   }
-  registry::Artifacts& artifacts = context.artifacts;
   // If the blob is damaged, check() refuses it before the first byte is sent; later the status could not be changed.
   http::Response response = http::content_response(
       request, static_cast<uint64_t>(file->bytes),
-      [&artifacts, digest = file->digest](uint64_t offset, std::span<std::byte> out) {
-        return artifacts.read_at(digest, offset, out);
+      [blob = context.artifacts.open(file->digest)](uint64_t offset, std::span<std::byte> out) {
+        return blob.read_at(offset, out);
       },
       type_of(path), file->digest);
-  if (response.source) artifacts.check(file->digest);
+  if (response.source) context.artifacts.check(file->digest);
   return response;
 }
 
