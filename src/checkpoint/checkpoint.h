@@ -38,6 +38,8 @@ struct TensorBytes {  // does not own `bytes`
 };
 using Metadata = std::map<std::string, std::string>;
 
+inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // of the JSON header of a safetensors file
+
 // Returns the bytes of a safetensors file that precede its data (spec: huggingface/safetensors README, version 0.8):
 // the length and the JSON header, padded with spaces to a multiple of 8. The header lists the tensors as the stock
 // library does, so the bytes are the same: by descending dtype in the library's order (which is descending alignment),
@@ -57,12 +59,14 @@ struct SafetensorsIndex {
   uint64_t data_offset = 0;          // where the data begins in the file
 };
 // Returns the reason if the file is not valid. It refuses everything that the format forbids: overlaps, holes, trailing
-// bytes, sizes that do not match shapes, overflow, duplicate names, headers over 100 MB, non-UTF-8, unknown dtypes.
+// bytes, sizes that do not match shapes, more than 64 dimensions, overflow, duplicate names, headers over 100 MB,
+// non-UTF-8, unknown dtypes.
 // docs/formats/checkpoint.md lists where this function is stricter than the stock library. Even for a malicious header,
 // it uses memory in proportion to the size of the header.
 std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const std::byte> file);
-// Does the same, but reads only the header of the file.
-std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path);
+// Does the same, but reads only the header of the file. Refuses a header of more than `max_header_bytes`.
+std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path,
+                                                                    uint64_t max_header_bytes = kMaxHeaderBytes);
 
 // A whole safetensors file in memory, validated.
 struct TensorFile {

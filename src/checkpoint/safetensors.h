@@ -12,8 +12,6 @@
 
 namespace sinew::checkpoint {
 
-inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
-
 // Returns the indices of `tensors` in the order of their data in the file.
 std::vector<size_t> data_order(const std::vector<TensorBytes>& tensors);
 

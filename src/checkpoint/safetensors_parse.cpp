@@ -14,6 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr size_t kMaxDimensions = 64;  // as many as a tensor of libtorch may have
+
 struct DTypeName {
   const char* name;
   DType dtype;
@@ -96,6 +98,8 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   bool number_unsigned(uint64_t value) override {
     if (at_ == At::dimension) {
       if (value > static_cast<uint64_t>(INT64_MAX)) return refuse("shape of " + shown(entry_.name) + " overflows");
+      if (entry_.shape.size() == kMaxDimensions)
+        return refuse("shape of " + shown(entry_.name) + " has more than 64 dimensions");
       entry_.shape.push_back(static_cast<int64_t>(value));
       return true;
     }
@@ -270,12 +274,14 @@ std::expected<SafetensorsIndex, std::string> parse_safetensors(std::span<const s
   return parse_header(file.subspan(8, *length), file.size() - 8 - *length);
 }
 
-std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path) {
+std::expected<SafetensorsIndex, std::string> read_safetensors_index(Disk& disk, const std::string& path,
+                                                                    uint64_t max_header_bytes) {
   const uint64_t bytes = disk.size(path);
   std::array<std::byte, 8> first{};
   if (disk.read_at(path, 0, first) < first.size()) return std::unexpected("file too short to have a header");
   const auto length = header_length(first, bytes);
   if (!length) return std::unexpected(length.error());
+  if (*length > max_header_bytes) return std::unexpected("header of " + std::to_string(*length) + " bytes is too long");
   std::vector<std::byte> json(*length);
   if (disk.read_at(path, 8, json) < json.size()) return std::unexpected("file ends within its header");
   return parse_header(json, bytes - 8 - *length);

@@ -287,6 +287,15 @@ TEST(Safetensors, RefusesEverythingTheFormatForbids) {
   }
 }
 
+TEST(Safetensors, AShapeHasAtMost64Dimensions) {
+  for (const size_t dimensions : {1, 64, 65}) {
+    std::string shape = "1";
+    for (size_t i = 1; i < dimensions; ++i) shape += ",1";
+    const std::string fields = R"("dtype":"U8","shape":[)" + shape + R"(],"data_offsets":[0,1])";
+    EXPECT_EQ(parse_safetensors(file_of(entry(fields.c_str()), 1)).has_value(), dimensions <= 64) << dimensions;
+  }
+}
+
 TEST(Safetensors, AcceptsWhatTheFormatAllows) {
   const Malformed allowed[] = {
       {"nothing", "{}", 0},

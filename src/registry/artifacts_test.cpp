@@ -141,6 +141,26 @@ TEST(Artifacts, AFileHasABoundedNumberOfChunks) {
   }
 }
 
+TEST(Artifacts, AFileWithAHugeHeaderIsOneBlob) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  RandomStream random(RandomKey{6});
+  Tensors tensors;
+  tensors.data["a"] = random_bytes(random, 40'000);
+  tensors.data["b"] = random_bytes(random, 40'000);
+  std::string file = tensors.file("1");
+  uint64_t length = 0;
+  std::memcpy(&length, file.data(), sizeof length);
+  const uint64_t more = 9 << 20;
+  file.insert(8 + length, more, ' ');
+  length += more;
+  std::memcpy(file.data(), &length, sizeof length);
+  ASSERT_TRUE(checkpoint::parse_safetensors(std::as_bytes(std::span(file))));
+  auto pin = artifacts.pin();
+  pin.put(file);
+  EXPECT_EQ(artifacts.list().size(), 1U);
+}
+
 TEST(Artifacts, DamagedSafetensorsAreStoredAsTheyAre) {
   Folder folder;
   Artifacts artifacts(folder / "a");

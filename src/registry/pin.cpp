@@ -8,6 +8,9 @@
 namespace sinew::registry {
 namespace {
 
+// A header of more bytes costs more memory than chunks are worth; such a file is stored as one blob.
+constexpr uint64_t kMaxChunkedHeader = 8 << 20;
+
 struct Layout {
   BlobInfo whole;
   std::vector<BlobInfo> chunks;  // empty if the blob is stored as one file
@@ -16,7 +19,8 @@ struct Layout {
 // Reads the file once. Computes its digest and the digests of its chunks.
 Layout read_layout(Disk& disk, const std::string& path) {
   std::vector<uint64_t> cuts;
-  if (const auto index = checkpoint::read_safetensors_index(disk, path)) cuts = cuts_of(*index, disk.size(path));
+  if (const auto index = checkpoint::read_safetensors_index(disk, path, kMaxChunkedHeader))
+    cuts = cuts_of(*index, disk.size(path));
   if (cuts.size() < 3) cuts.clear();
   Layout layout;
   Sha256 whole, chunk;
