@@ -80,6 +80,17 @@ TEST_F(HostileRuns, OptionsThatMultiplyAreAProblemOfTheirRun) {
   EXPECT_NE(report.problems[0].find("resolved.yaml"), std::string::npos) << report.problems[0];
 }
 
+TEST_F(HostileRuns, AFileOfVeryManyValuesIsAProblemOfItsRun) {
+  FakeRun run(root(), "job/a", random);
+  std::string text = R"({"parts":[)";
+  for (int i = 0; i < 200'000; ++i) text += "[],";
+  write_file(run.directory() + "/data.json", text + "[]]}");
+  const PassReport report = index();
+  ASSERT_EQ(report.problems.size(), 1U);
+  EXPECT_NE(report.problems[0].find("data.json: too many values"), std::string::npos) << report.problems[0];
+  EXPECT_EQ(find_run(store, "job/a").name, "a");
+}
+
 TEST_F(HostileRuns, ARunThatAnAdminDeletedStaysDeletedWhenItsDirectoryComesBack) {
   FakeRun run(root(), "job/a", random);
   index();

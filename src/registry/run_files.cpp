@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 #include <filesystem>
 
@@ -23,6 +24,8 @@ using rundir::file_in;
 
 constexpr int kMaxDepth = 6;                       // as deep as `sinew runs` searches
 constexpr uint64_t kMaxSmallFileBytes = 64 << 20;  // data.json may list 20'000 files for each split
+constexpr size_t kMaxValues =
+    100'000;  // of a JSON file, names and brackets included; a value may take 100 times its text
 constexpr size_t kMaxParamBytes = 6000;
 constexpr const char* kSignatureFiles[] = {rundir::kResolvedFile, rundir::kEnvironmentFile, rundir::kOutcomeFile,
                                            rundir::kMetricsFile,  rundir::kLogFile,         rundir::kAttemptsFile,
@@ -98,10 +101,20 @@ class Reader {
   json object(const char* name) {
     const auto read = text(name);
     if (!read) return nullptr;
-    const auto wanted = [](int depth, json::parse_event_t event, const json& part) {
-      return depth < 16 && !(event == json::parse_event_t::key && part == "files");
+    constexpr int kNone = INT_MAX;
+    size_t values = 0;
+    int files = kNone;  // the depth of the field "files" that the parser is in
+    const auto wanted = [&](int depth, json::parse_event_t event, const json& part) {
+      const bool is_key = event == json::parse_event_t::key;
+      if (depth < files || (is_key && depth == files)) files = kNone;
+      if (files == kNone && is_key && part == "files") files = depth;
+      return files == kNone && ++values <= kMaxValues && depth < 16;
     };
     json parsed = json::parse(*read, wanted, false);
+    if (values > kMaxValues) {
+      problem(name, "too many values");
+      return nullptr;
+    }
     if (parsed.is_object()) return parsed;
     problem(name, "not a JSON object");
     return nullptr;
