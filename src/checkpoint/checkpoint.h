@@ -126,7 +126,7 @@ struct Weights {
 // file cannot be read or is no safetensors file, returns the reason.
 std::expected<Weights, std::string> read_weights(Disk& disk, const std::string& path);
 // Makes the same checks for any file of a model or of a checkpoint, but keeps no bytes. Returns false if no list names
-// the file.
+// the file. The thread's CostLimit may end it.
 bool check_listed_file(Disk& disk, const std::string& path);
 
 // ---- checkpoints ---------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/cost_limit.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/digest_check.h"
 #include "checkpoint/manifest.h"
@@ -193,7 +194,7 @@ std::expected<void, Damage> check_file(Disk& disk, const std::string& directory,
   return with_manifest(disk, directory, [&](Reader& reader) {
     if (name == kManifest) return;
     check_listed(reader, directory, name);
-    reader.read_file(name, [](std::span<const std::byte>) {});
+    reader.read_file(name, [](std::span<const std::byte>) { CostLimit::check_current(); });
   });
 }
 

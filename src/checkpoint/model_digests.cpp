@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/cost_limit.h"
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checksums.h"
@@ -158,7 +159,8 @@ void write_model_digests(Disk& disk, const std::string& directory, const ModelDi
 void check_model_file(Disk& disk, const std::string& directory, const std::string& name, const ModelDigests& listed) {
   const std::string path = join(directory, name);
   if (!disk.exists(path)) throw model_damaged(directory, name + " is missing");
-  if (const auto wrong = compare_with_list(listed, name, digest_file(disk, path)))
+  const auto may_go_on = [](std::span<const std::byte>) { CostLimit::check_current(); };
+  if (const auto wrong = compare_with_list(listed, name, digest_pieces(disk, path, disk.size(path), may_go_on)))
     throw model_damaged(directory, *wrong);
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/cost_limit.h"
 #include "base/sha256.h"
 #include "registry/artifacts_state.h"
 #include "registry/file_digests.h"
@@ -16,7 +17,8 @@ std::optional<ChunkManifest> manifest_of(BlobStore& blobs, const std::string& di
   });
 }
 
-// Calls `take` with the bytes of the blob, piece by piece and in order.
+// Calls `take` with the bytes of the blob, piece by piece and in order. Ends between two pieces if the thread's
+// CostLimit says so.
 template <typename Take>
 void for_each_piece(BlobStore& blobs, const std::string& digest, Take take) {
   std::vector<std::byte> buffer(kReadBytes);
@@ -24,6 +26,7 @@ void for_each_piece(BlobStore& blobs, const std::string& digest, Take take) {
     uint64_t at = 0;
     const auto read = [&](const BlobStore::Found& found) { return blobs.disk.read_at(found.path, at, buffer); };
     while (const size_t got = blobs.with(of, read)) {
+      CostLimit::check_current();
       take(std::span<const std::byte>(buffer).first(got));
       at += got;
     }
@@ -109,6 +112,7 @@ void Artifacts::copy_to(const std::string& digest, const std::string& path) {
 
 void Artifacts::check(const std::string& digest) {
   BlobStore& blobs = state_->blobs;
+  const RecentChecks::Turn turn(state_->checks, digest);
   const std::string stamp = blobs.with(digest, [&](const BlobStore::Found& found) {
     std::vector<std::string> paths = {found.path};
     if (!found.is_manifest) return stamp_text(paths, blobs.clock);

@@ -161,6 +161,20 @@ TEST(Artifacts, AFileWithAHugeHeaderIsOneBlob) {
   EXPECT_EQ(artifacts.list().size(), 1U);
 }
 
+TEST(Artifacts, ACheckEndsWhenNobodyWaitsForIt) {
+  Folder folder;
+  Artifacts artifacts(folder / "a");
+  auto pin = artifacts.pin();
+  const std::string digest = pin.put(std::string(100'000, 'x')).digest;
+  const auto gone = std::make_shared<std::atomic<bool>>(true);
+  CostLimit limit(system_clock(), INFINITY, 1 << 30, gone);
+  {
+    const CostLimit::Scope scope(&limit);
+    EXPECT_EQ(code_of([&] { artifacts.check(digest); }), "REQUEST_ABANDONED");
+  }
+  artifacts.check(digest);
+}
+
 TEST(Artifacts, DamagedSafetensorsAreStoredAsTheyAre) {
   Folder folder;
   Artifacts artifacts(folder / "a");

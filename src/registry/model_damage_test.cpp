@@ -2,6 +2,10 @@
 // used.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <thread>
+
+#include "base/cost_limit.h"
 #include "base/file_damage.h"
 #include "checkpoint/checkpoint.h"
 #include "registry/fake_run.h"
@@ -125,6 +129,40 @@ TEST_F(ModelDamage, AListThatIsTooLongIsNotRead) {
   const std::vector<store::Attachment> files = {{"m/model.digests.json", std::string(64, 'a'), 300 << 20}};
   EXPECT_EQ(code_of([&] { check_model_files(artifacts, files, "runs:/x"); }), "WEIGHTS_DAMAGED")
       << "the artifacts do not even have it";
+}
+
+TEST_F(ModelDamage, TheCheckOfAFileEndsWhenNobodyWaitsForIt) {
+  HandClock clock;
+  RunFileChecks checks(clock);
+  const auto gone = std::make_shared<std::atomic<bool>>(true);
+  CostLimit limit(clock, INFINITY, 1 << 30, gone);
+  const CostLimit::Scope scope(&limit);
+  EXPECT_EQ(code_of([&] { checks.check(model(), "model.safetensors", "model"); }), "REQUEST_ABANDONED");
+}
+
+TEST(RecentChecks, LetOneThreadCheckAContent) {
+  HandClock clock;
+  RecentChecks checks(clock);
+  std::atomic<int> inside = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < 50; ++k) {
+          const RecentChecks::Turn turn(checks, "a");
+          EXPECT_EQ(++inside, 1);
+          --inside;
+        }
+      });
+    }
+  }
+  const RecentChecks::Turn turn(checks, "a"), other(checks, "b");
+  std::jthread([&] {
+    const auto gone = std::make_shared<std::atomic<bool>>(true);
+    CostLimit limit(clock, INFINITY, 1 << 30, gone);
+    const CostLimit::Scope scope(&limit);
+    EXPECT_EQ(code_of([&] { const RecentChecks::Turn mine(checks, "a"); }), "REQUEST_ABANDONED");
+  }).join();
 }
 
 TEST(RecentChecks, DoNotCountForAFileThatHasJustChanged) {

@@ -1,6 +1,7 @@
 #include "registry/recent_checks.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/cost_limit.h"
 #include "base/error.h"
@@ -34,6 +35,23 @@ void RecentChecks::add(const std::string& key, const std::string& stamp) {
   checks_[key] = {stamp, clock_.monotonic_seconds()};
 }
 
+RecentChecks::Turn::Turn(RecentChecks& checks, std::string key) : checks_(checks), key_(std::move(key)) {
+  constexpr auto kLookAtLimit = std::chrono::milliseconds(50);
+  std::unique_lock lock(checks_.mutex_);
+  while (!checks_.turns_.insert(key_).second) {
+    CostLimit::check_current();
+    checks_.turn_ended_.wait_for(lock, kLookAtLimit);
+  }
+}
+
+RecentChecks::Turn::~Turn() {
+  {
+    const std::lock_guard lock(checks_.mutex_);
+    checks_.turns_.erase(key_);
+  }
+  checks_.turn_ended_.notify_all();
+}
+
 std::string stamp_text(const std::vector<std::string>& paths, const Clock& clock) {
   std::string text;
   try {
@@ -60,7 +78,9 @@ RunFileChecks::RunFileChecks(Clock& clock) : state_(std::make_unique<State>(cloc
 RunFileChecks::~RunFileChecks() = default;
 
 void RunFileChecks::check(const std::string& folder, const std::string& name, const std::string& shown) {
-  const std::string path = folder + "/" + name, stamp = stamp_text({path}, state_->clock);
+  const std::string path = folder + "/" + name;
+  const RecentChecks::Turn turn(state_->checks, path);
+  const std::string stamp = stamp_text({path}, state_->clock);
   if (state_->checks.has(stamp, stamp)) return;
   try {
     if (checkpoint::check_listed_file(system_disk(), path)) state_->checks.add(stamp, stamp);

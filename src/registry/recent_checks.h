@@ -2,8 +2,10 @@
 // large file range by range, the server does not read the whole file for each range. Any thread may use it.
 #pragma once
 
+#include <condition_variable>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,20 @@ class RecentChecks {
   bool has(const std::string& key, const std::string& stamp);
   void add(const std::string& key, const std::string& stamp);
 
+  // Lets one thread at a time check a content, until the turn ends. The others wait for it, as long as their CostLimit
+  // allows. Then has() mostly saves them the work.
+  class Turn {
+   public:
+    Turn(RecentChecks& checks, std::string key);
+    ~Turn();
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    RecentChecks& checks_;
+    const std::string key_;
+  };
+
  private:
   struct Check {
     std::string stamp;
@@ -29,7 +45,9 @@ class RecentChecks {
   };
   Clock& clock_;
   std::mutex mutex_;
+  std::condition_variable turn_ended_;
   std::map<std::string, Check> checks_;
+  std::set<std::string> turns_;  // what a thread checks now
 };
 
 // Returns a text of the sizes, inodes and times of the files. Returns "" if a file cannot be examined, or if it changed
