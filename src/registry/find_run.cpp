@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "base/trusted_file.h"
 #include "registry/registry.h"
 
 namespace sinew::registry {
@@ -52,6 +53,7 @@ void make_registry_directory(const std::string& root) {
   struct stat facts {};
   const bool open_to_others = ::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 077) != 0;
   if (open_to_others && facts.st_uid == ::geteuid() && (facts.st_mode & S_ISGID) == 0) ::chmod(path.c_str(), 0700);
+  check_trusted(path);
 }
 
 store::Record find_run(store::Store& store, const std::string& name, const std::string& root) {

@@ -121,6 +121,8 @@ TEST_F(HostileRuns, TheDirectoryOfTheStoreIsPrivate) {
   ASSERT_EQ(::chmod((root() + "/.sinew").c_str(), 02770), 0);  // the user shares the directory with a group
   make_registry_directory(root());
   EXPECT_EQ(mode(), 02770U);
+  ASSERT_EQ(::chmod((root() + "/.sinew").c_str(), 02777), 0);
+  EXPECT_EQ(code_of([&] { make_registry_directory(root()); }), "FILE_UNTRUSTED");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "base/private_files.h"
 #include "base/sha256.h"
 #include "base/size_text.h"
+#include "base/trusted_file.h"
 #include "base/utf8.h"
 #include "base/wildcards.h"
 #include "web/web.h"
@@ -162,6 +163,7 @@ std::optional<Role> role_of(const std::string& word) {
 
 std::vector<Token> read_tokens(const std::string& path) {
   if (!system_disk().exists(path)) return {};
+  check_trusted(path);
   const auto malformed = [&](const std::string& why) {
     return Error("SERVER_BAD_TOKEN_FILE", "the token file " + path + " is malformed: " + why,
                  "correct the file, or remove it and add the tokens again");

@@ -111,6 +111,16 @@ TEST(Tokens, StopAtOnceWhenTheyAreRemoved) {
   EXPECT_EQ(test.call("GET", "/api/v1/runs", "", "r").status, 200);
 }
 
+TEST(Tokens, AreReadOnlyFromAFileThatNobodyElseMayChange) {
+  const Folder folder;
+  const std::string path = folder / "tokens.json";
+  add_token(path, "a", Role::kAdmin);
+  ASSERT_EQ(::chmod(path.c_str(), 0620), 0);
+  EXPECT_EQ(code_of([&] { read_tokens(path); }), "FILE_UNTRUSTED");
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(read_tokens(path).size(), 1U);
+}
+
 TEST(Scopes, OfAnExperimentAreForItsNameAndNotForAnId) {
   TestServer test;
   TokenRights rights = submit_rights();

@@ -56,7 +56,8 @@ struct Token {
   int64_t before_until_ms = 0;
 };
 // Reads a file of tokens. The file holds hashes instead of secrets, and only its owner can read it. Returns no tokens
-// if the file is missing. Throws Error (SERVER_BAD_TOKEN_FILE) if it is malformed.
+// if the file is missing. Throws Error if it is malformed (SERVER_BAD_TOKEN_FILE), or if another user may have written
+// it (FILE_UNTRUSTED).
 std::vector<Token> read_tokens(const std::string& path);
 // Adds a token, or replaces the token of this name, and returns the secret. If `secret_file` is given, first writes the
 // secret to that file, which only its owner can read; otherwise stores it nowhere. Processes that change the token file
