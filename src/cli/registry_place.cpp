@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "base/process.h"
 #include "rundir/rundir.h"
+#include "web/web.h"
 
 namespace sinew::cli {
 
@@ -44,7 +45,10 @@ namespace {
 // Indexes the runs. Returns "" when all are indexed. If another process holds the lease for indexing, returns that
 // process's name.
 std::string index_runs(store::Store& store, const std::string& root) {
-  registry::Index index(store, {.root = root});
+  const auto is_admin = [tokens = web::default_tokens(root)](const std::string& owner) {
+    return web::is_admin(tokens, owner);
+  };
+  registry::Index index(store, {.root = root, .is_admin = is_admin});
   while (true) {
     const registry::PassReport report = index.pass();
     for (const std::string& problem : report.problems) std::fprintf(stderr, "(!) %s\n", printable(problem).c_str());

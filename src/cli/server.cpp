@@ -186,7 +186,7 @@ int run_server(const Arguments& arguments) {
       .notes("SIGTERM: the server completes the current answers within seconds; a second SIGTERM ends it at once.")
       .example("sinew server --port 4711");
   if (!options.parse(arguments)) return kDone;
-  if (given.token.tokens.empty()) given.token.tokens = given.place.root + "/.sinew/tokens.json";
+  if (given.token.tokens.empty()) given.token.tokens = web::default_tokens(given.place.root);
   if (given.access_log.empty()) given.access_log = given.place.root + "/.sinew/access.log";
   if (given.verb == "token") return run_token(given.token, given.words, given.place.root);
   if (given.verb == "openapi") {

@@ -91,6 +91,29 @@ TEST_F(HostileRuns, AFileOfVeryManyValuesIsAProblemOfItsRun) {
   EXPECT_EQ(find_run(store, "job/a").name, "a");
 }
 
+// An experiment of a token would let its owner hide the runs, or give them to whom it likes.
+TEST_F(HostileRuns, TheyJoinNoExperimentOfATokenButOfAnAdmin) {
+  const auto create = [&](const char* id, const char* name, const char* owner) {
+    store::Batch batch{{store::Create{{Kind::kExperiment, id}, "", name}}};
+    batch.actor.name = owner;
+    ASSERT_TRUE(store.write(batch));
+  };
+  create("1", "taken", "submitter");
+  create("2", "given", "boss");
+  create("3", "server", "");
+  for (const char* job : {"taken", "given", "server"}) {
+    const FakeRun run(root(), std::string(job) + "/a", random);
+    write_file(run.directory() + "/resolved.yaml", std::string("name: ") + job + "\n");
+  }
+  Index(store, {.root = root(), .is_admin = [](const std::string& owner) { return owner == "boss"; }}).pass();
+  EXPECT_EQ(find_run(store, "taken/a").parent, "taken");
+  EXPECT_TRUE(store.find({Kind::kExperiment, "taken"})->name.starts_with("taken-"));
+  EXPECT_EQ(find_run(store, "given/a").parent, "2");
+  EXPECT_EQ(find_run(store, "server/a").parent, "3");
+  index();
+  EXPECT_EQ(store.list({.kind = Kind::kExperiment}).size(), 4U) << "a second pass makes no other experiment";
+}
+
 TEST_F(HostileRuns, ARunThatAnAdminDeletedStaysDeletedWhenItsDirectoryComesBack) {
   FakeRun run(root(), "job/a", random);
   index();

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/hex.h"
 #include "registry/index_changes.h"
 #include "registry/index_lease.h"
 #include "registry/read_progress.h"
@@ -158,15 +159,18 @@ struct Index::State {
   std::string experiment_of(const std::string& job) {
     if (const auto it = experiments.find(job); it != experiments.end()) return it->second;
     const auto named = store.list({.kind = Kind::kExperiment, .name = job, .hidden = true, .metrics = false});
-    std::string id = named.empty() ? job : named[0].subject.id;
-    if (named.empty() && !store.find({Kind::kExperiment, id})) {  // if this exists, a user has renamed it
+    const bool joins = !named.empty() && (named[0].owner.empty() || is_admin(named[0].owner));
+    std::string id = joins ? named[0].subject.id : job;
+    if (!joins && !store.find({Kind::kExperiment, id})) {  // if this exists, a user has renamed it
       store::Create create;
       create.subject = {Kind::kExperiment, id};
-      create.name = job;
+      create.name = named.empty() ? job : clean_text(job, 400) + "-" + random_hex(4);
       lease.write({std::move(create)});
     }
     return experiments[job] = id;
   }
+
+  bool is_admin(const std::string& owner) const { return options.is_admin && options.is_admin(owner); }
 
   void hide(KnownRun& run, PassReport& report) {
     if (run.hidden) return;

@@ -68,6 +68,9 @@ struct IndexOptions {
   std::string holder = {};
   int64_t piece_bytes = 1 << 20;           // most bytes that are read from a file, and written to the store, at a time
   std::function<bool()> should_stop = {};  // called between runs and pieces; the pass stops early once it returns true
+  // Tells whether the owner of an experiment is an administrator. Runs join the experiment that has their job's name if
+  // it has no owner or such an owner. Another owner could hide these runs, or give them to whom it likes.
+  std::function<bool(const std::string& owner)> is_admin = {};
 };
 struct PassReport {
   std::string held_by;             // if not empty, this process holds the lease, and the pass did nothing

@@ -42,7 +42,7 @@ struct Server::State {
         lease(claimed(), options.http.address + ":" + std::to_string(options.http.port)),
         api(api_options(options)),
         http(std::in_place, options.http, api.handler(), api.admission()),
-        indexer(store, options.root, options.log) {}
+        indexer(store, options.root, options.tokens, options.log) {}
   ~State() {
     indexer.stop();
     http.reset();  // stops the HTTP server before the destructor waits for the indexer

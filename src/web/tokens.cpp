@@ -201,6 +201,13 @@ std::string add_token(const std::string& path, const std::string& name, const To
   return secret;
 }
 
+bool is_admin(const std::string& tokens, const std::string& owner) {
+  if (owner == kLocalCaller) return true;
+  const std::vector<Token> all = read_tokens(tokens);
+  const auto token = std::ranges::find(all, owner, &Token::name);
+  return token != all.end() && token->rights.role == Role::kAdmin;
+}
+
 std::string rotate_token(const std::string& path, const std::string& name, double overlap_seconds,
                          std::optional<int64_t> expires_ms, const std::string& secret_file, Clock& clock) {
   const TokensLock lock(path);

@@ -55,6 +55,9 @@ struct Token {
   std::string salt_before, hash_before;
   int64_t before_until_ms = 0;
 };
+inline std::string default_tokens(const std::string& root) {
+  return root + "/.sinew/tokens.json";
+}
 // Reads a file of tokens. The file holds hashes instead of secrets, and only its owner can read it. Returns no tokens
 // if the file is missing. Throws Error if it is malformed (SERVER_BAD_TOKEN_FILE), or if another user may have written
 // it (FILE_UNTRUSTED).
@@ -70,6 +73,9 @@ inline std::string add_token(const std::string& path, const std::string& name, R
   rights.role = role;
   return add_token(path, name, rights);
 }
+// Returns whether the name of a record's owner stands for an administrator: for one with this token, or for a local
+// caller of a server without tokens.
+bool is_admin(const std::string& tokens, const std::string& owner);
 // Gives the token a new secret and returns it. The previous secret works for `overlap_seconds` more. `expires_ms`, if
 // given, replaces the time at which the token expires (0: never). Throws Error (SERVER_NO_TOKEN) if there is no token
 // of this name.
