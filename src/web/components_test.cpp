@@ -332,7 +332,8 @@ TEST(Tokens, AreStoredAsHashesOfTheirSecrets) {
   for (const std::string& wrong : {std::string(), std::string("x"), reader + "0", reader.substr(1), tokens[0].hash}) {
     EXPECT_EQ(find_token(tokens, wrong, 0), nullptr);
   }
-  const std::string fresh = add_token(path, "reader", Role::kSubmit);  // replaces the old token
+  EXPECT_TRUE(remove_token(path, "reader"));
+  const std::string fresh = add_token(path, "reader", Role::kSubmit);
   EXPECT_EQ(find_token(read_tokens(path), reader, 0), nullptr);
   EXPECT_EQ(find_token(read_tokens(path), fresh, 0)->rights.role, Role::kSubmit);
   EXPECT_TRUE(remove_token(path, "reader"));

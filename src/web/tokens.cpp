@@ -191,7 +191,9 @@ std::string add_token(const std::string& path, const std::string& name, const To
   check_patterns(rights.models);
   const TokensLock lock(path);
   std::vector<Token> tokens = read_tokens(path);
-  std::erase_if(tokens, [&](const Token& token) { return token.name == name; });
+  if (std::ranges::find(tokens, name, &Token::name) != tokens.end())
+    throw Error("SERVER_TOKEN_EXISTS", "there is a token '" + name + "' already",
+                "give it a new secret with `sinew server token rotate`, or remove it first");
   Token token;
   token.name = name;
   token.rights = rights;

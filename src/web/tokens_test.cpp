@@ -121,6 +121,18 @@ TEST(Tokens, AreReadOnlyFromAFileThatNobodyElseMayChange) {
   EXPECT_EQ(read_tokens(path).size(), 1U);
 }
 
+TEST(Tokens, OfANameExistOnce) {
+  const Folder folder;
+  const std::string path = folder / "tokens.json", secret = add_token(path, "ci", Role::kRead);
+  EXPECT_EQ(code_of([&] { add_token(path, "ci", Role::kAdmin); }), "SERVER_TOKEN_EXISTS");
+  EXPECT_NE(find_token(read_tokens(path), secret, 0), nullptr);
+  EXPECT_TRUE(remove_token(path, "ci"));
+  add_token(path, "ci", Role::kAdmin);
+  EXPECT_TRUE(is_admin(path, "ci"));
+  EXPECT_TRUE(is_admin(path, kLocalCaller));
+  EXPECT_FALSE(is_admin(path, "nobody"));
+}
+
 TEST(Scopes, OfAnExperimentAreForItsNameAndNotForAnId) {
   TestServer test;
   TokenRights rights = submit_rights();

@@ -62,10 +62,10 @@ inline std::string default_tokens(const std::string& root) {
 // if the file is missing. Throws Error if it is malformed (SERVER_BAD_TOKEN_FILE), or if another user may have written
 // it (FILE_UNTRUSTED).
 std::vector<Token> read_tokens(const std::string& path);
-// Adds a token, or replaces the token of this name, and returns the secret. If `secret_file` is given, first writes the
-// secret to that file, which only its owner can read; otherwise stores it nowhere. Processes that change the token file
-// at the same time wait for one another. Throws Error if the name or the scope is not valid (SERVER_BAD_TOKEN_NAME,
-// SERVER_BAD_TOKEN_SCOPE), or if the token file cannot be locked (SERVER_TOKEN_FILE_LOCKED).
+// Adds a token and returns the secret. If `secret_file` is given, first writes the secret to that file, which only its
+// owner can read; otherwise stores it nowhere. Processes that change the token file at the same time wait for one
+// another. Throws Error if the name or the scope is not valid (SERVER_BAD_TOKEN_NAME, SERVER_BAD_TOKEN_SCOPE), if there
+// is a token of this name (SERVER_TOKEN_EXISTS), or if the token file cannot be locked (SERVER_TOKEN_FILE_LOCKED).
 std::string add_token(const std::string& path, const std::string& name, const TokenRights& rights,
                       const std::string& secret_file = "", Clock& clock = system_clock());
 inline std::string add_token(const std::string& path, const std::string& name, Role role) {

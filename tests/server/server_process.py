@@ -24,6 +24,7 @@ class Server:
             self.options.append("--no-auth")
 
     def add_token(self, name, role):
+        subprocess.run([self.sinew, "server", "token", "remove", name, "--root", str(self.root)], capture_output=True)
         out = subprocess.run([self.sinew, "server", "token", "add", "--role", role, name, "--root", str(self.root)],
                              check=True, capture_output=True, text=True)
         return out.stdout.strip()
