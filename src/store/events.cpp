@@ -29,6 +29,7 @@ int64_t add_event(Transaction& transaction, std::string_view what, const Subject
 
 std::vector<Event> read_events(Database& database, const EventQuery& query) {
   std::vector<Event> events;
+  int64_t bytes = 0;
   const auto take = [&](const Row& row) {
     events.push_back({row.integer(0),
                       row.integer(1),
@@ -36,15 +37,17 @@ std::vector<Event> read_events(Database& database, const EventQuery& query) {
                       {static_cast<Kind>(row.integer(3)), std::string(row.text(4)), row.integer(5)},
                       std::string(row.text(6)),
                       {std::string(row.text(7)), std::string(row.text(8))}});
+    bytes += static_cast<int64_t>(events.back().body.size());
+    return bytes < query.bytes;
   };
   if (query.subject) {
-    database.each(
+    database.each_while(
         "SELECT seq, at_ms, what, kind, id, number, body, actor, address FROM event "
         "WHERE kind = ?1 AND id = ?2 AND seq > ?3 ORDER BY seq LIMIT ?4",
         {static_cast<int64_t>(query.subject->kind), std::string_view(query.subject->id), query.after, query.limit},
         take);
   } else {
-    database.each(
+    database.each_while(
         "SELECT seq, at_ms, what, kind, id, number, body, actor, address FROM event WHERE seq > ?1 "
         "ORDER BY seq LIMIT ?2",
         {query.after, query.limit}, take);

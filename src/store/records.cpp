@@ -1,6 +1,7 @@
 // Creates and changes experiments, runs, models, versions and studies. All of them are rows of one table.
 #include <nlohmann/json.hpp>
 
+#include "base/sha256.h"
 #include "store/run_states.h"
 #include "store/transaction.h"
 #include "store/validator.h"
@@ -19,6 +20,13 @@ struct StoredRecord {
   Labels params, tags;
   std::string hidden_by;
 };
+
+// Returns the value as an event has it. Events are never removed, so a long value is only named there, by its digest.
+json value_in_event(const std::string& value) {
+  constexpr size_t kMaxBytes = 4096;
+  if (value.size() <= kMaxBytes) return value;
+  return {{"sha256", sha256_hex(value)}, {"bytes", value.size()}};
+}
 
 std::optional<StoredRecord> find_record(Database& database, const Subject& subject) {
   std::optional<StoredRecord> found;
@@ -161,7 +169,9 @@ Applied apply(Transaction& transaction, const SetParams& change) {
   auto found = find_record(transaction.database, change.subject);
   if (!found) return not_found(change.subject);
   const size_t before = found->params.size();
+  json event = json::object();
   for (const auto& [key, value] : change.params) {
+    event[key] = value_in_event(value);
     const auto [place, added] = found->params.emplace(key, value);
     if (!added && place->second != value) {
       return refused(Reason::kConflict, "parameter \"" + key + "\" of " + in_words(change.subject) + " is \"" +
@@ -172,7 +182,7 @@ Applied apply(Transaction& transaction, const SetParams& change) {
   if (const auto refusal = Validator().labels("parameter", found->params).refusal()) return std::unexpected(*refusal);
   const std::string params = pack_labels(found->params);
   transaction.database.run("UPDATE record SET params = ?1 WHERE seq = ?2", {Bytes{params}, found->seq});
-  add_event(transaction, "params", change.subject, dump(change.params));
+  add_event(transaction, "params", change.subject, dump(event));
   return Answer{};
 }
 
@@ -189,7 +199,7 @@ Applied apply(Transaction& transaction, const SetTags& change) {
       found->tags[key] = *value;
     else
       found->tags.erase(key);
-    event[key] = value ? json(*value) : json();
+    event[key] = value ? value_in_event(*value) : json();
   }
   if (found->tags == before) return Answer{0, 0, true};
   if (const auto refusal = Validator().labels("tag", found->tags).refusal()) return std::unexpected(*refusal);

@@ -1,3 +1,6 @@
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
 #include "store/testing.h"
 
 namespace sinew::store {
@@ -221,6 +224,48 @@ TEST_P(Records, EveryEventNamesTheActorOfItsOwnBatch) {
     EXPECT_EQ(event.actor.address, event.actor.name.empty() ? "" : "10.0.0.7");
   }
   EXPECT_EQ(seen, 3);
+}
+
+// Events are never removed. If they held long values, a client could fill the disk by changing one tag.
+TEST_P(Records, LongValuesAreInEventsAsDigests) {
+  auto store = open();
+  make_run(*store, "r");
+  const Subject run{Kind::kRun, "r"};
+  const std::string fits(4096, 'x'), is_long(4097, 'y');
+  done(*store, SetTags{run, {{"fits", fits}, {"long", is_long}, {"none", std::nullopt}}});
+  done(*store, SetParams{run, {{"fits", fits}, {"long", is_long}}});
+  const std::vector<Event> events = store->events({0, 100, run});
+  for (const char* what : {"tags", "params"}) {
+    const auto event = std::ranges::find(events, what, &Event::what);
+    ASSERT_NE(event, events.end());
+    const auto body = nlohmann::json::parse(event->body);
+    EXPECT_EQ(body["fits"], fits);
+    EXPECT_EQ(body["long"], (nlohmann::json{{"sha256", sha256_hex(is_long)}, {"bytes", 4097}}));
+  }
+  EXPECT_EQ(store->find(run)->tags.at("long"), is_long);
+  EXPECT_EQ(store->find(run)->params.at("long"), is_long);
+}
+
+TEST_P(Records, EventsAreReadUpToANumberOfBytes) {
+  auto store = open();
+  make_run(*store, "r");
+  const Subject run{Kind::kRun, "r"};
+  for (int i = 0; i < 10; ++i) done(*store, SetTags{run, {{"t", std::to_string(i) + std::string(1000, 'x')}}});
+  const auto all = store->events({0, 100, run});
+  const auto body_bytes = [](const std::vector<Event>& events) {
+    int64_t bytes = 0;
+    for (const Event& event : events) bytes += static_cast<int64_t>(event.body.size());
+    return bytes;
+  };
+  std::vector<Event> read;
+  for (EventQuery query{.subject = run, .bytes = 2500};;) {
+    const auto some = store->events(query);
+    if (some.empty()) break;
+    EXPECT_LT(body_bytes(some), 2500 + 1100);
+    query.after = some.back().seq;
+    read.insert(read.end(), some.begin(), some.end());
+  }
+  EXPECT_EQ(read.size(), all.size());
 }
 
 TEST_P(Records, AreUpdated) {

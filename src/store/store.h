@@ -267,6 +267,7 @@ struct Event {
 struct EventQuery {
   int64_t after = 0, limit = 1000;
   std::optional<Subject> subject = {};  // only events of this subject's kind and id; the subject's number is ignored
+  int64_t bytes = INT64_MAX;            // the last event is the one that brings the bodies to this many bytes
 };
 struct Lease {
   std::string holder;  // empty: no holder

@@ -8,25 +8,13 @@ namespace sinew::web {
 namespace {
 
 constexpr auto kPollInterval = std::chrono::milliseconds(100);
-constexpr int64_t kEventsPerRead = 16;  // few, because one event may have several MiB
-constexpr size_t kMaxBytes = 4 << 20;   // a response gets no further events once it has this many bytes
+constexpr int64_t kMaxBytes = 1 << 20;  // a response gets no further events once it has this many bytes
 
 }  // namespace
 
 std::vector<store::Event> next_events(store::Store& store, store::EventQuery query) {
-  std::vector<store::Event> events;
-  const auto limit = static_cast<size_t>(query.limit);
-  for (size_t bytes = 0; events.size() < limit && bytes < kMaxBytes;) {
-    query.limit = std::min(kEventsPerRead, static_cast<int64_t>(limit - events.size()));
-    std::vector<store::Event> some = store.events(query);
-    for (store::Event& event : some) {
-      bytes += event.body.size();
-      query.after = event.seq;
-      events.push_back(std::move(event));
-    }
-    if (static_cast<int64_t>(some.size()) < query.limit) break;
-  }
-  return events;
+  query.bytes = kMaxBytes;
+  return store.events(query);
 }
 
 Watcher::Watcher(store::Store& store, Clock& clock) : store_(store), clock_(clock), thread_([this] { run(); }) {}
