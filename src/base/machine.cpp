@@ -8,10 +8,13 @@
 #include <algorithm>
 #include <boost/system/system_error.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string_view>
 #include <system_error>
+
+#include "base/proc.h"
 
 namespace sinew {
 namespace {
@@ -103,6 +106,15 @@ void check_address_space() {
       "this process may use only " + std::to_string(limit.rlim_cur >> 10) +
           " KiB of address space, and sinew-worker needs at least " + std::to_string(kLeastAddressSpace >> 10),
       "raise the limit first: ulimit -v unlimited; resources of a container or a cgroup limit memory better");
+}
+
+uint64_t machine_memory() {
+  const std::string facts = kernel_text("/proc/meminfo");
+  const size_t at = facts.find("MemTotal:");
+  const uint64_t machine = at == facts.npos ? 0 : std::strtoull(facts.c_str() + at + 9, nullptr, 10) << 10;
+  // strtoull gives 0 for "max", the text for no limit.
+  const uint64_t container = std::strtoull(kernel_text("/sys/fs/cgroup/memory.max").c_str(), nullptr, 10);
+  return container > 0 ? std::min(machine, container) : machine;
 }
 
 void allow_open_files(uint64_t files) {

@@ -32,6 +32,9 @@ void check_working_directory();
 // would die of that limit before its first statement.
 void check_address_space();
 
+// Returns the memory of this machine in bytes, or that of the container if it is less; 0 if it is unknown.
+uint64_t machine_memory();
+
 // Raises the soft limit of open files to `files`, or to the hard limit if that is lower.
 void allow_open_files(uint64_t files);
 

@@ -36,7 +36,8 @@ struct ZipMember {
   uint32_t crc = 0;
 };
 std::vector<ZipMember> parse_zip(std::span<const std::byte> file, const std::string& name);
-std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name);
+std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name,
+                              uint64_t limit = most_bytes());
 
 // An array in native byte order and C order; axis 0 is the sample. Sample i begins at bytes[offset + i * stride].
 struct FileArray {

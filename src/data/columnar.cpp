@@ -10,6 +10,7 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/lower_case.h"
+#include "base/machine.h"
 #include "base/printable.h"
 #include "base/process.h"
 #include "data/unpack.h"
@@ -19,20 +20,26 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kNoPyarrow = 3, kNotReadable = 4;    // exit codes of the script
-constexpr int kNotStarted = 126, kNotFound = 127;  // exit codes of env(1)
-constexpr double kShortest = 120;                  // seconds that a conversion may take, however small
+constexpr int kNoPyarrow = 3, kNotReadable = 4, kTooLarge = 5;  // exit codes of the script
+constexpr int kNotStarted = 126, kNotFound = 127;               // exit codes of env(1)
+constexpr double kShortest = 120;                               // seconds that a conversion may take, however small
 constexpr double kBytesInASecond = 1e6;
 constexpr size_t kLongestReason = 300;
 
-// Writes the CSV of argv[1] to argv[2]. What is wrong with the file goes to standard output.
+// Writes the CSV of argv[1] to argv[2], with at most argv[3] bytes of CSV and argv[4] bytes of memory. A small file may
+// hold a huge table. What is wrong with the file goes to standard output.
 constexpr char kScript[] = R"(
-import sys
+import os, resource, sys
 sys.path[:] = [folder for folder in sys.path if folder]  # not the files of the current directory
 try:
     import pyarrow, pyarrow.csv, pyarrow.feather, pyarrow.ipc, pyarrow.parquet
 except ImportError:
     raise SystemExit(3)
+csv_bytes, memory = int(sys.argv[3]), int(sys.argv[4])
+for limit, most in ((resource.RLIMIT_FSIZE, csv_bytes + 1), (resource.RLIMIT_DATA, memory)):
+    hard = resource.getrlimit(limit)[1]
+    if most > 0 and (hard == resource.RLIM_INFINITY or most < hard):
+        resource.setrlimit(limit, (most, hard))
 try:
     with open(sys.argv[1], "rb") as file:
         start = file.read(4)
@@ -50,6 +57,8 @@ try:
             table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
     pyarrow.csv.write_csv(table, sys.argv[2])
 except Exception as error:
+    if os.path.exists(sys.argv[2]) and os.path.getsize(sys.argv[2]) > csv_bytes:
+        raise SystemExit(5)
     print(str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__)
     raise SystemExit(4)
 )";
@@ -102,7 +111,8 @@ std::vector<std::byte> columnar_as_csv(const std::string& path, uint64_t size, u
   const ScratchFolder scratch(path);
   const std::string csv = scratch.file("table.csv"), said = scratch.file("said");
   const std::string chosen = own_variable("SINEW_PYTHON"), python = chosen.empty() ? "python3" : chosen;
-  Process process({.command = {"/usr/bin/env", python, "-c", kScript, fs::absolute(path).string(), csv},
+  Process process({.command = {"/usr/bin/env", python, "-c", kScript, fs::absolute(path).string(), csv,
+                               std::to_string(limit), std::to_string(machine_memory())},
                    .environment = {},
                    .output = said,
                    .death_signal = SIGKILL});
@@ -121,6 +131,7 @@ std::vector<std::byte> columnar_as_csv(const std::string& path, uint64_t size, u
     throw Error("DATA_WRONG_FORMAT",
                 path + ": pyarrow cannot read it: " + printable_start(first_line_of(said), kLongestReason),
                 "write the file again, or leave such columns out of it");
+  if (end->code == kTooLarge) check_size(limit + 1, limit, path);
   if (*end != ProcessEnd{})
     throw Error("DATA_UNREADABLE_FILE", path + ": the Python that reads it with pyarrow " + to_string(*end),
                 "try it: " + shell_quoted(python) + " -c 'import pyarrow'");

@@ -103,6 +103,20 @@ TEST_F(Columnar, ParquetAndFeatherAreReadAsTheSameTableInCsv) {
   EXPECT_LT(exact.input.as<float>()[0], exact.input.as<float>()[1]) << "1.234 and 2.5";
 }
 
+// A few bytes of Parquet may be a table of any size.
+TEST_F(Columnar, ATableThatIsTooLargeIsNotWrittenToItsEnd) {
+  const char* python = std::getenv("SINEW_PYTHON");
+  if (python == nullptr) GTEST_SKIP() << "SINEW_PYTHON is not set";
+  const std::string script = folder_.write(
+      "write.py",
+      "import sys, pyarrow as pa, pyarrow.parquet as parquet\n"
+      "parquet.write_table(pa.table({'x': pa.array([123456789] * 1000000)}), sys.argv[1] + '/bomb.parquet')\n");
+  ASSERT_EQ(std::system((std::string(python) + " " + script + " " + folder_.path("")).c_str()), 0);
+  const std::string path = folder_.path("bomb.parquet");
+  EXPECT_GT(columnar_as_csv(path, 1000, 20'000'000).size(), 9'000'000U);
+  EXPECT_ERROR(error_of([&] { columnar_as_csv(path, 1000, 1'000'000); }), "DATA_FILE_TOO_LARGE", "bomb.parquet");
+}
+
 TEST_F(Columnar, APythonThatCannotReadItIsNamed) {
   const char* python = std::getenv("SINEW_PYTHON");
   const std::string before = python == nullptr ? "" : python;

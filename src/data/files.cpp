@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "data/columnar.h"
 #include "data/unpack.h"
 
@@ -91,6 +92,12 @@ bool is_dead_link(const std::string& path) {
   return std::filesystem::is_symlink(path, code) && !std::filesystem::exists(path, code);
 }
 
+uint64_t most_bytes() {
+  constexpr uint64_t kMost = 1ULL << 36;
+  static const uint64_t memory = machine_memory();
+  return memory == 0 ? kMost : std::min(kMost, memory);
+}
+
 FileBytes read_file(const std::string& path, uint64_t limit) {
   FileBytes file{path, is_columnar(path) ? read_columnar(path, limit) : read_raw(path, limit), {}};
   file.digest = digest_of(file.bytes);
@@ -121,7 +128,7 @@ std::vector<FileBytes> read_files(const std::vector<std::string>& paths) {
 
 std::vector<std::byte> read_head(const std::string& path, size_t limit) {
   if (is_columnar(path)) {
-    std::vector<std::byte> csv = read_columnar(path, kMostBytes);
+    std::vector<std::byte> csv = read_columnar(path, most_bytes());
     csv.resize(std::min(csv.size(), limit));
     return csv;
   }

@@ -23,10 +23,11 @@ struct FileBytes {
   Digest digest;
 };
 
-constexpr uint64_t kMostBytes = 1ULL << 36;
+// The most bytes of a file's content: Sinew keeps it in memory.
+uint64_t most_bytes();
 // `limit` bounds the memory that a hostile file can make the reader allocate. Throws Error, naming the file, if the
 // file is unreadable, has damaged gzip or zstd data, or holds more than `limit` bytes.
-FileBytes read_file(const std::string& path, uint64_t limit = kMostBytes);
+FileBytes read_file(const std::string& path, uint64_t limit = most_bytes());
 // Reads all files, each in its own thread. If several fail, throws the error of the first one in the list.
 std::vector<FileBytes> read_files(const std::vector<std::string>& paths);
 

@@ -117,6 +117,18 @@ TEST(Npz, ErrorsNameTheDamage) {
   EXPECT_ERROR(error(npz({{"x.npy", x}, {"why.npy", y}}, true)), "DATA_MISSING_FILES", "x.npy, why.npy");
 }
 
+TEST(Npz, AnArrayThatIsTooLargeIsNotUnpacked) {
+  const std::string x = npy(dict("<f4", "(1000,)"), std::string(4000, '\0'));
+  for (const bool deflated : {false, true}) {
+    const std::string file = npz({{"x.npy", x}}, deflated);
+    const auto bytes = std::as_bytes(std::span(file));
+    const std::vector<ZipMember> members = parse_zip(bytes, "d.npz");
+    EXPECT_EQ(unpack(bytes, members.at(0), "d.npz", x.size()).size(), x.size());
+    EXPECT_ERROR(error_of([&] { unpack(bytes, members.at(0), "d.npz", x.size() - 1); }), "DATA_FILE_TOO_LARGE",
+                 "d.npz:x.npy");
+  }
+}
+
 // Noise clips pixels to [0, 1], which would destroy images whose values have another range.
 TEST(Npy, NoiseNeedsPixelsFromZeroToOne) {
   Folder folder;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/joined.h"
 #include "data/arrays.h"
+#include "data/unpack.h"
 
 namespace sinew::data {
 namespace {
@@ -120,10 +121,12 @@ std::vector<ZipMember> parse_zip(std::span<const std::byte> file, const std::str
   return members;
 }
 
-std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name) {
+std::vector<std::byte> unpack(std::span<const std::byte> file, const ZipMember& member, const std::string& name,
+                              uint64_t limit) {
   const auto packed = file.subspan(member.offset, member.packed);
   const std::string label = name + ':' + member.name;
   std::vector<std::byte> bytes;
+  check_size(member.size, limit, label);
   if (member.deflated) {
     // Deflate expands at most 1032 times. A larger claim is refused before memory is allocated for it.
     if (member.size / 1032 > member.packed) {

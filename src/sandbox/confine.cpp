@@ -139,15 +139,6 @@ std::string to_sentence(const Protection& protection, const std::string& writabl
          "; it may read what you can read";
 }
 
-uint64_t machine_memory() {
-  const std::string facts = kernel_text("/proc/meminfo");
-  const size_t at = facts.find("MemTotal:");
-  const uint64_t machine = at == facts.npos ? 0 : std::strtoull(facts.c_str() + at + 9, nullptr, 10) << 10;
-  // strtoull gives 0 for "max", the text for no limit.
-  const uint64_t container = std::strtoull(kernel_text("/sys/fs/cgroup/memory.max").c_str(), nullptr, 10);
-  return container > 0 ? std::min(machine, container) : machine;
-}
-
 bool is_untrusted(const std::string& path) {
   namespace fs = std::filesystem;
   if (path.empty()) return false;

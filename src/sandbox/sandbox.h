@@ -55,9 +55,6 @@ void confine(const Confinement& confinement);
 std::string to_sentence(const Protection& protection, const std::string& writable, bool links,
                         const std::vector<std::string>& hosts, uint64_t memory_bytes);
 
-// The memory of this machine, or of the container if that is less.
-uint64_t machine_memory();
-
 // The run directory of confined workers has this empty folder. A confined worker can change every file of its run, also
 // resolved.yaml, but it can neither remove nor rename this folder. So a program that reads the directory later knows
 // that the code of a model may have written it.

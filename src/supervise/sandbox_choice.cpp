@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/machine.h"
 #include "http/http.h"
 #include "sandbox/sandbox.h"
 
@@ -56,7 +57,7 @@ std::optional<task::Sandbox> sandbox_of(const SandboxChoice& choice, const Sandb
   sandbox::check_complete(protection);
   task::Sandbox wanted{.hosts = addresses(choice.hosts)};
   if (!needs.coordinator_url.empty()) wanted.hosts.push_back(http::host_of(needs.coordinator_url));
-  wanted.memory_bytes = sandbox::machine_memory() / static_cast<uint64_t>(std::max<int64_t>(needs.workers, 1));
+  wanted.memory_bytes = machine_memory() / static_cast<uint64_t>(std::max<int64_t>(needs.workers, 1));
   say(sandbox::to_sentence(protection, needs.writable, needs.links, wanted.hosts, wanted.memory_bytes));
   return wanted;
 }
