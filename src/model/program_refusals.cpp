@@ -14,6 +14,8 @@ using program::Program;
 using program::StoredTensor;
 using Kind = InputSpec::Kind;
 
+constexpr size_t kMostRefusals = 20;  // as many as a reader reads; a small file may have millions
+
 // A parameter or a buffer of the program, and its tensor in the file.
 struct Weight {
   const InputSpec* spec;
@@ -43,6 +45,7 @@ void refuse_shared(const Program& program, const std::vector<Weight>& weights, s
       if (!one->changes && !other.changes) continue;
       const bool alike = one->parameter == other.parameter && same_memory(*one->stored, *other.stored);
       if (alike || !share_bytes(*one->stored, *other.stored)) continue;
+      if (refused.size() >= kMostRefusals) return;
       refused.push_back(Error("MODEL_SHARED_MEMORY",
                               program.path + ": " + text(*one) + " and " + text(other) +
                                   " are different views of one memory, so training would make them diverge",
@@ -112,6 +115,7 @@ std::vector<Error> refusals(const Program& program, const Plan& plan) {
     weights.push_back({&spec, &stored, parameter, changes});
   }
   refuse_shared(program, weights, refused);
+  while (refused.size() > kMostRefusals) refused.pop_back();
   return refused;
 }
 

@@ -12,7 +12,7 @@ namespace sinew::model {
 
 // Finds parameters that are not float32, inputs that are numbers, and writes to memory that lanes share. It also finds
 // weights that share memory and would diverge in training. It finds only the writes that the plan shows; ProgramModel
-// checks each run for others.
+// checks each run for others. Returns at most 20 errors.
 std::vector<Error> refusals(const program::Program& program, const Plan& plan);
 
 // Returns the error for a program that writes to a parameter or to a constant. All lanes share the memory of a

@@ -39,6 +39,11 @@ FileReport inspect_program(const std::string& file) {
     if (what.starts_with(file + ": ")) what.erase(0, file.size() + 2);
     report.problems.push_back(what + " / " + error.hint);
   }
+  constexpr size_t kMostShown = 20;
+  if (const size_t all = report.problems.size(); all > kMostShown) {
+    report.problems.resize(kMostShown);
+    report.problems.push_back("and " + std::to_string(all - kMostShown) + " more problems / correct these first");
+  }
   return report;
 }
 
