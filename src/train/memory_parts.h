@@ -16,7 +16,7 @@ namespace sinew::train {
 
 class MemoryParts {
  public:
-  static constexpr int64_t kLeastBytes = 8 << 10, kMostParts = 64;
+  static constexpr int64_t kLeastBytes = 4 << 10, kMostParts = 128;
 
   // Keeps the tensor, whose memory must not move. Ignores an undefined or empty tensor.
   void add(const torch::Tensor& tensor);

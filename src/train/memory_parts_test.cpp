@@ -48,7 +48,7 @@ TEST(MemoryParts, EveryByteIsInOnePart) {
   EXPECT_EQ(moved_on, parts.count() - 1);
 }
 
-TEST(MemoryParts, ThereAreAtMostSixtyFour) {
+TEST(MemoryParts, TheirNumberIsBounded) {
   MemoryParts none, small, large;
   EXPECT_EQ(none.count(), 1);
   EXPECT_EQ(none.digest(0), none.digest(0));
