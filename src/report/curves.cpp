@@ -16,34 +16,41 @@ constexpr size_t kMostMetrics = 400;
 constexpr uint64_t kMostMetricBytes = uint64_t{4} << 30;
 constexpr uint64_t kMostEvaluationBytes = uint64_t{8} << 20;
 
+// Returns how many values are left out, because there are too many metrics.
+size_t add_record(RunCurves& curves, const MetricRecord& record) {
+  size_t left_out = 0;
+  for (const auto& [name, value] : record.values) {
+    auto found = curves.by_metric.find(name);
+    if (found == curves.by_metric.end()) {
+      if (curves.by_metric.size() >= kMostMetrics) {
+        ++left_out;
+        continue;
+      }
+      found = curves.by_metric.try_emplace(name).first;
+    }
+    found->second.values.add({static_cast<double>(record.step), value});
+    found->second.last = value;
+    found->second.last_step = std::max(found->second.last_step, record.step);
+  }
+  return left_out;
+}
+
 }  // namespace
 
 RunCurves read_curves(const std::string& directory) {
   RunCurves curves;
-  const std::string path = rundir::file_in(directory, rundir::kMetricsFile);
   size_t left_out = 0;
-  try {
-    if (system_disk().exists(path) && system_disk().size(path) > kMostMetricBytes) {
-      curves.trouble = "metrics.jsonl is too large to be drawn";
-      return curves;
-    }
-    for_each_record(path, nullptr, [&](const MetricRecord& record) {
-      for (const auto& [name, value] : record.values) {
-        auto found = curves.by_metric.find(name);
-        if (found == curves.by_metric.end()) {
-          if (curves.by_metric.size() >= kMostMetrics) {
-            ++left_out;
-            continue;
-          }
-          found = curves.by_metric.try_emplace(name).first;
-        }
-        found->second.values.add({static_cast<double>(record.step), value});
-        found->second.last = value;
-        found->second.last_step = std::max(found->second.last_step, record.step);
+  for (const char* file : kFilesOfMetrics) {
+    try {
+      const std::string path = rundir::file_in(directory, file);
+      if (system_disk().exists(path) && system_disk().size(path) > kMostMetricBytes) {
+        curves.trouble = std::string(file) + " is too large to be drawn";
+        continue;
       }
-    });
-  } catch (const Error& error) {
-    curves.trouble = error.what();
+      for_each_record(path, nullptr, [&](const MetricRecord& record) { left_out += add_record(curves, record); });
+    } catch (const Error& error) {
+      curves.trouble = error.what();
+    }
   }
   if (left_out > 0)
     curves.trouble = "the run has more than " + std::to_string(kMostMetrics) + " metrics; these are the first";

@@ -18,10 +18,13 @@ void append_ledger_line(std::string& out, int64_t step, Digest digest);
 // fast parser does not accept.
 std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std::string* why = nullptr);
 
-// Calls `visit` for every record of metrics.jsonl. `broken` as in read_metrics(). Throws DiskError if the file cannot
-// be read.
+// Calls `visit` for every record of a file in the format of metrics.jsonl. `broken` as in read_metrics(). Throws
+// DiskError if the file cannot be read.
 void for_each_record(const std::string& path, std::vector<std::string>* broken,
                      const std::function<void(const MetricRecord&)>& visit);
+
+// The files with the metrics of a run.
+inline constexpr const char* kFilesOfMetrics[] = {rundir::kMetricsFile, rundir::kLoggedMetricsFile};
 
 std::optional<int64_t> step_of_line(std::string_view line);  // reads a line of either file
 

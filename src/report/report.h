@@ -161,6 +161,13 @@ struct MetricRecord {
 // Reads metrics.jsonl. Ignores an incomplete last line. Appends the file's name and line number of each other broken
 // line to `broken`, up to a hundred. A missing file has no records. Throws DiskError if the file cannot be read.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
+// Metrics that the client of a command logged at a server.
+struct LoggedMetrics {
+  std::vector<MetricRecord> records;  // by step, then by time
+  std::string left_out;               // a sentence, if points are missing here; else empty
+};
+// Writes mlflow.jsonl, in the format of metrics.jsonl. The functions below read both files of a run.
+void write_logged_metrics(Disk& disk, const std::string& directory, const LoggedMetrics& logged);
 // Parses one line of metrics.jsonl. If it is not a record, returns nullopt and stores the reason in `why`.
 std::optional<MetricRecord> parse_metrics_line(std::string_view line, std::string* why = nullptr);
 

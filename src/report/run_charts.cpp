@@ -60,29 +60,37 @@ std::string unit_of(const std::string& metric) {
   return "";
 }
 
-std::vector<Group> groups_of(const RunCurves& curves, const std::vector<std::string>& wanted) {
-  std::map<std::string, Group> by_name;
+// Returns those of the metrics `known` that the caller wants: all of them, or those whose name, with or without the
+// split, is in `wanted`.
+std::vector<std::string> chosen(const std::vector<std::string>& known, const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return known;
+  std::vector<std::string> found;
   std::set<std::string> missing(wanted.begin(), wanted.end());
-  for (const auto& [metric, curve] : curves.by_metric) {
-    const auto [split, name] = split_and_name(metric);
-    bool draws = wanted.empty();
-    for (const std::string& one : {metric, name}) {
+  for (const std::string& metric : known) {
+    bool draws = false;
+    for (const std::string& one : {metric, split_and_name(metric).second}) {
       if (std::ranges::find(wanted, one) == wanted.end()) continue;
       draws = true;
       missing.erase(one);
     }
-    if (!draws) continue;
-    by_name[name].name = name;
-    by_name[name].by_split[split] = &curve;
+    if (draws) found.push_back(metric);
   }
-  if (!missing.empty()) {
-    std::vector<std::string> known;
-    for (const auto& [metric, curve] : curves.by_metric) known.push_back(metric);
-    const std::string near = spec::did_you_mean(*missing.begin(), known);
-    throw Error("PLOT_NO_METRIC", "the run has no metric '" + *missing.begin() + "'",
-                known.empty()  ? "it has measured none yet"
-                : near.empty() ? "it has " + joined(known, ", ")
-                               : "did you mean " + near + "?");
+  if (missing.empty()) return found;
+  const std::string near = spec::did_you_mean(*missing.begin(), known);
+  throw Error("PLOT_NO_METRIC", "the run has no metric '" + *missing.begin() + "'",
+              known.empty()  ? "it has measured none yet"
+              : near.empty() ? "it has " + joined(known, ", ")
+                             : "did you mean " + near + "?");
+}
+
+std::vector<Group> groups_of(const RunCurves& curves, const std::vector<std::string>& wanted) {
+  std::map<std::string, Group> by_name;
+  std::vector<std::string> known;
+  for (const auto& [metric, curve] : curves.by_metric) known.push_back(metric);
+  for (const std::string& metric : chosen(known, wanted)) {
+    const auto [split, name] = split_and_name(metric);
+    by_name[name].name = name;
+    by_name[name].by_split[split] = &curves.by_metric.at(metric);
   }
   std::vector<Group> groups;
   for (auto& [name, group] : by_name) groups.push_back(std::move(group));
@@ -119,6 +127,55 @@ LineChart chart_of(const Group& group, const std::optional<BestStep>& best, doub
         "best " + best->metric + "  " + rounded_text(best->value, 5) + ", step " + std::to_string(best->step);
   }
   return chart;
+}
+
+// A detail, and what belongs to no split, need not be seen at once.
+bool is_secondary(const Group& group) {
+  const int importance = importance_of(group);
+  return importance == kDetail || importance > kLearningRate;
+}
+
+// One chart for each metric of each split, because a chart with all splits of all folds is hard to read.
+MetricCharts charts_of_folds(const std::vector<FoldRun>& folds, const std::vector<std::string>& wanted) {
+  constexpr std::array kColors = {plot::kBlue,   plot::kVermilion, plot::kGreen,
+                                  plot::kPurple, plot::kOrange,    plot::kSkyBlue};
+  MetricCharts made;
+  std::vector<RunCurves> curves;
+  std::set<std::string> known;
+  double steps = 0;
+  for (const FoldRun& fold : folds) {
+    curves.push_back(read_curves(fold.run.directory));
+    if (!curves.back().trouble.empty())
+      made.trouble = "fold " + std::to_string(fold.fold) + ": " + curves.back().trouble;
+    for (const auto& [metric, curve] : curves.back().by_metric) {
+      known.insert(metric);
+      steps = std::max(steps, static_cast<double>(curve.last_step));
+    }
+  }
+  std::vector<Group> groups;  // each of one metric; its curves are those of the first fold that has it
+  for (const std::string& metric : chosen({known.begin(), known.end()}, wanted)) {
+    const auto [split, name] = split_and_name(metric);
+    const auto has = [&](const RunCurves& one) { return one.by_metric.contains(metric); };
+    groups.push_back({name, {{split, &std::ranges::find_if(curves, has)->by_metric.at(metric)}}});
+  }
+  std::ranges::stable_sort(
+      groups, {}, [](const Group& group) { return std::pair(group.by_split.contains("train"), importance_of(group)); });
+  for (const Group& group : groups) {
+    const std::string& split = group.by_split.begin()->first;
+    const std::string metric = split.empty() ? group.name : split + "/" + group.name;
+    LineChart chart = chart_of(group, std::nullopt, steps);
+    chart.title = chart.y_label = metric;
+    chart.curves.clear();
+    for (size_t i = 0; i < folds.size(); ++i) {
+      const auto found = curves[i].by_metric.find(metric);
+      if (found == curves[i].by_metric.end()) continue;
+      chart.curves.push_back(curve_of(split, metric, found->second));
+      chart.curves.back().name = "fold " + std::to_string(folds[i].fold);
+      chart.curves.back().color = kColors[i % kColors.size()];
+    }
+    made.charts.push_back({metric, std::move(chart), split == "train" || is_secondary(group)});
+  }
+  return made;
 }
 
 std::string of_which(const EvaluationRecord& evaluation) {
@@ -166,20 +223,23 @@ bool measures_classes(const RunSummary& run) {
   return run.last.contains("val/f1") || run.last.contains("test/f1");
 }
 
-std::vector<NamedChart> metric_charts(const RunSummary& run, const RunCurves& curves,
-                                      const std::vector<std::string>& wanted) {
-  std::vector<NamedChart> charts;
-  const auto best = best_step_of(run);
-  double steps = static_cast<double>(run.steps);
-  for (const auto& [metric, curve] : curves.by_metric) steps = std::max(steps, static_cast<double>(curve.last_step));
-  for (const Group& group : groups_of(curves, wanted)) {
-    const int importance = importance_of(group);
-    charts.push_back({group.name, chart_of(group, best, steps), importance == kDetail || importance > kLearningRate});
+MetricCharts metric_charts(const RunSummary& run, const std::vector<std::string>& wanted) {
+  MetricCharts made;
+  if (const auto folds = fold_runs(run.directory, run.options); !folds.empty()) {
+    made = charts_of_folds(folds, wanted);
+  } else {
+    const RunCurves curves = read_curves(run.directory);
+    made.trouble = curves.trouble;
+    const auto best = best_step_of(run);
+    double steps = static_cast<double>(run.steps);
+    for (const auto& [metric, curve] : curves.by_metric) steps = std::max(steps, static_cast<double>(curve.last_step));
+    for (const Group& group : groups_of(curves, wanted))
+      made.charts.push_back({group.name, chart_of(group, best, steps), is_secondary(group)});
   }
   // A run that has measured nothing still has a picture.
-  if (charts.empty())
-    charts.push_back({"loss", LineChart{.title = "loss", .x_label = "step", .y_label = "loss", .curves = {}}});
-  return charts;
+  if (made.charts.empty())
+    made.charts.push_back({"loss", LineChart{.title = "loss", .x_label = "step", .y_label = "loss", .curves = {}}});
+  return made;
 }
 
 std::vector<NamedChart> evaluation_charts(const std::vector<EvaluationRecord>& evaluations) {

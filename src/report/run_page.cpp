@@ -133,7 +133,29 @@ bool has_best(const std::string& metric) {
   return place_of_split(metric) < 3 && metric != "train/learning_rate" && metric != "train/grad_norm";
 }
 
+// The metrics of a cross-validation, like folds_table().
+std::string folds_section(const RunSummary& run) {
+  std::string text =
+      "<div class=\"wide\"><table>\n<tr><th>metric</th><th class=\"number\">mean</th>"
+      "<th class=\"number\">standard deviation</th>";
+  for (const rundir::FoldResult& fold : run.folds)
+    text += "<th class=\"number\">fold " + std::to_string(fold.fold) +
+            (fold.status == "done" ? "" : " (" + escaped(fold.status) + ")") + "</th>";
+  text += "</tr>\n";
+  const auto cell = [](const Metrics& values, const std::string& name) {
+    const auto found = values.find(name);
+    return found == values.end() ? "<td></td>" : number_cell(found->second);
+  };
+  for (const std::string& name : metrics_of_folds(run.folds)) {
+    text += "<tr><td>" + escaped(name) + "</td>" + cell(run.last, name) + cell(run.last, name + "_std");
+    for (const rundir::FoldResult& fold : run.folds) text += cell(fold.metrics, name);
+    text += "</tr>\n";
+  }
+  return section("Metrics of the folds", text + "</table></div>\n");
+}
+
 std::string metrics_section(const RunSummary& run) {
+  if (!run.folds.empty()) return folds_section(run);
   if (run.last.empty()) return "";
   std::string text =
       "<div class=\"wide\"><table>\n<tr><th>metric</th><th class=\"number\">last</th><th class=\"number\">best</th>"
@@ -164,15 +186,15 @@ std::string figures(const std::vector<NamedChart>& charts) {
 }
 
 std::string curves_section(const RunSummary& run) {
-  const RunCurves curves = read_curves(run.directory);
-  std::vector<NamedChart> charts = metric_charts(run, curves, {}), details;
+  auto [charts, trouble] = metric_charts(run, {});
+  std::vector<NamedChart> details;
   const auto rest =
       std::stable_partition(charts.begin(), charts.end(), [](const NamedChart& one) { return !one.detail; });
   details.assign(std::make_move_iterator(rest), std::make_move_iterator(charts.end()));
   charts.erase(rest, charts.end());
   std::string text = figures(charts);
   if (!details.empty()) text += "<details>\n<summary>More curves</summary>\n" + figures(details) + "</details>\n";
-  if (!curves.trouble.empty()) text += "<p>" + escaped(curves.trouble) + "</p>\n";
+  if (!trouble.empty()) text += "<p>" + escaped(trouble) + "</p>\n";
   return section("Curves", text);
 }
 
@@ -228,7 +250,7 @@ std::string commands_section(const RunSummary& run, const rundir::Outcome& outco
   };
   if (outcome.status != "done") {
     add("Go on with the training:", "sinew resume " + directory);
-  } else if (!command) {
+  } else if (!command && run.folds.empty()) {
     add("Train longer:", train_longer(run, directory));
   }
   if (model) {
@@ -244,8 +266,9 @@ std::string files_section(const RunSummary& run) {
   struct File {
     const char *name, *what;
   };
-  constexpr std::array<File, 10> kFiles = {
-      {{rundir::kModel, "the trained model, for sinew predict and sinew export"},
+  constexpr std::array<File, 11> kFiles = {
+      {{rundir::kTrials, "the training of each fold, with its model"},
+       {rundir::kModel, "the trained model, for sinew predict and sinew export"},
        {"checkpoints/best", "the best checkpoint"},
        {"checkpoints/last", "the newest checkpoint, from which sinew resume goes on"},
        {rundir::kResolvedFile, "every option with its value"},

@@ -137,6 +137,49 @@ TEST_F(Drawn, MetricsAreChosenByName) {
   EXPECT_THAT(wrong, HasSubstr("val/accuracy"));
 }
 
+TEST_F(Drawn, MetricsThatACommandLoggedThroughMlflowAreThoseOfTheRun) {
+  const LoggedMetrics logged{{{4, 0, 5, {{"own", 0.25}}}, {9, 0, 4, {{"own", 0.5}}}}, ""};
+  write_logged_metrics(system_disk(), run_, logged);
+  const RunSummary run = *read_run(run_);
+  EXPECT_EQ(run.last.at("own"), 0.5);
+  EXPECT_EQ(run.best_step.at("own"), 9);
+  EXPECT_EQ(run.last.at("val/accuracy"), 0.75);
+  EXPECT_EQ(run.steps, 9);
+  EXPECT_THAT(read_file(plot("a.svg", {"own"}).files[0]), HasSubstr(">own  0.5<"));
+}
+
+TEST_F(Drawn, ACrossValidationHasACurveForEachFold) {
+  write_file(run_ + "/resolved.yaml", "name: cv\ndata: {split: {folds: 2}}\n");
+  system_disk().remove_file(run_ + "/metrics.jsonl");
+  for (const char* fold : {"1", "0"}) {
+    const std::string own = run_ + (fold[0] == '1' ? "/trials/00000" : "/trials/00001");
+    write_file(own + "/resolved.yaml", "data: {split: {folds: 2, fold: " + std::string(fold) + "}}\n");
+    write_file(own + "/metrics.jsonl",
+               "{\"step\":5,\"samples\":8,\"time\":1,\"train/loss\":2,\"val/loss\":" + std::string(fold) + ".5}\n");
+  }
+  const RunSummary unfinished = *read_run(run_);  // there is no report.json yet
+  ASSERT_EQ(unfinished.folds.size(), 2U);
+  EXPECT_EQ(unfinished.folds[1].run, "trials/00000");
+  EXPECT_EQ(unfinished.folds[1].status, "interrupted");
+  EXPECT_EQ(unfinished.folds[1].metrics, (Metrics{{"val/loss", 1.5}}));
+  EXPECT_EQ(unfinished.steps, 10);
+  EXPECT_EQ(unfinished.samples, 16);
+  EXPECT_THAT(run_details(unfinished), HasSubstr("FOLD 1 (interrupted)"));
+  const std::string svg = read_file(plot("a.svg", {"val/loss"}).files[0]);
+  EXPECT_THAT(svg, HasSubstr(">fold 0  0.5<"));
+  EXPECT_THAT(svg, HasSubstr(">fold 1  1.5<"));
+  EXPECT_THAT(svg, HasSubstr(">val/loss<"));
+  EXPECT_THAT(svg, Not(HasSubstr(">train/loss<")));
+  EXPECT_THAT(code_of_plot("a.svg", {"val/los"}), HasSubstr("val/loss"));
+  outcome_.folds = unfinished.folds;
+  outcome_.last = {{"val/loss", 1}, {"val/loss_std", 0.7}};
+  const std::string page = run_page(run_, outcome_);
+  EXPECT_THAT(page, HasSubstr("Metrics of the folds"));
+  EXPECT_THAT(page, HasSubstr(">0.7<"));
+  EXPECT_THAT(page, HasSubstr(">fold 0  0.5<"));
+  EXPECT_THAT(page, HasSubstr("/trials"));
+}
+
 TEST_F(Drawn, ARunWithoutMetricsHasAPicture) {
   write_file(run_ + "/metrics.jsonl", "");
   EXPECT_THAT(read_file(plot("a.svg").files[0]), HasSubstr("no values yet"));

@@ -72,16 +72,15 @@ PlotResult plot_run(const RunSummary& run, const PlotRequest& request, Disk& dis
     throw UsageError("PLOT_WRONG_ENDING", "'" + output + "' ends neither in .png nor in .svg",
                      "choose one of these endings; or name a directory, with a / at its end if it does not exist");
   PlotResult result;
-  const RunCurves curves = read_curves(run.directory);
-  if (!curves.trouble.empty()) result.notes.push_back(curves.trouble);
-  std::vector<NamedChart> charts = metric_charts(run, curves, request.metrics);
+  auto [charts, trouble] = metric_charts(run, request.metrics);
+  if (!trouble.empty()) result.notes.push_back(trouble);
   if (request.metrics.empty()) {
     const std::vector<EvaluationRecord> evaluations = read_evaluations(run.directory);
     // After the losses and the main metrics come the matrices, then the rest.
     std::vector<NamedChart> more = evaluation_charts(evaluations);
     const std::string folds = rundir::file_in(run.directory, rundir::kTrials);
     if (more.empty() && disk.exists(folds)) {
-      result.notes.push_back("the matrices and curves of a cross-validation are those of its folds: sinew runs plot " +
+      result.notes.push_back("the confusion matrices of a cross-validation are those of its folds: sinew runs plot " +
                              shell_quoted(folds + "/00000"));
     } else if (more.empty() && measures_classes(run)) {
       result.notes.push_back(

@@ -66,17 +66,18 @@ void take_best(RunSummary& run, std::map<std::string, Direction>& directions, co
 void read_metrics_of(RunSummary& run) {
   std::map<std::string, Direction> directions;
   double first = 0, last = 0;
-  try {
-    for_each_record(rundir::file_in(run.directory, rundir::kMetricsFile), &run.problems,
-                    [&](const MetricRecord& record) {
-                      take_best(run, directions, record);
-                      run.steps = std::max(run.steps, record.step);
-                      run.samples = std::max(run.samples, record.samples);
-                      if (first == 0) first = record.wall_seconds;
-                      last = record.wall_seconds;
-                    });
-  } catch (const Error& error) {
-    run.problems.push_back(error.what());
+  for (const char* file : kFilesOfMetrics) {
+    try {
+      for_each_record(rundir::file_in(run.directory, file), &run.problems, [&](const MetricRecord& record) {
+        take_best(run, directions, record);
+        run.steps = std::max(run.steps, record.step);
+        run.samples = std::max(run.samples, record.samples);
+        if (first == 0) first = record.wall_seconds;
+        last = std::max(last, record.wall_seconds);
+      });
+    } catch (const Error& error) {
+      run.problems.push_back(error.what());
+    }
   }
   if (run.started_wall_seconds == 0) run.started_wall_seconds = first;
   if (last > run.started_wall_seconds) run.seconds = last - run.started_wall_seconds;
@@ -172,6 +173,13 @@ std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std:
   return records;
 }
 
+void write_logged_metrics(Disk& disk, const std::string& directory, const LoggedMetrics& logged) {
+  std::string text;
+  for (const MetricRecord& record : logged.records)
+    append_metrics_line(text, record.step, record.samples, record.wall_seconds, record.values);
+  write_durably(disk, rundir::file_in(directory, rundir::kLoggedMetricsFile), text);
+}
+
 std::optional<RunSummary> read_run(const std::string& directory, const rundir::Outcome* outcome) {
   std::error_code code;
   if (!fs::exists(rundir::file_in(directory, rundir::kResolvedFile), code)) return std::nullopt;
@@ -187,6 +195,7 @@ std::optional<RunSummary> read_run(const std::string& directory, const rundir::O
     run.status = outcome->status;
   } else {
     read_outcome_of(run);
+    if (run.status == "running" || run.status == "interrupted") take_folds(run);
   }
   read_checkpoints_of(run);
   if (run.job.empty()) run.job = fs::absolute(path, code).lexically_normal().parent_path().filename().string();

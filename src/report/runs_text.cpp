@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json_text.h"
 #include "base/printable.h"
+#include "report/curves.h"
 #include "report/report.h"
 #include "report/table.h"
 #include "report/text_format.h"
@@ -173,12 +174,7 @@ std::string run_details(const RunSummary& run) {
 }
 
 std::string folds_table(const std::vector<rundir::FoldResult>& folds, const Metrics& means) {
-  std::set<std::string> names;
-  for (const rundir::FoldResult& fold : folds) {
-    for (const auto& [name, value] : fold.metrics) names.insert(name);
-  }
-  std::vector<std::string> rows(names.begin(), names.end());
-  std::ranges::stable_partition(rows, [](const std::string& name) { return name.starts_with("val/"); });
+  const std::vector<std::string> rows = metrics_of_folds(folds);
   const auto column = [&](const std::string& title, const Metrics& values, const std::string& ending) {
     Column made{title, {}, true, 0, 6};
     for (const std::string& name : rows) made.cells.push_back(value_in(values, name + ending));

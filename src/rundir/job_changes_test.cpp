@@ -84,5 +84,17 @@ TEST(JobChanges, AChangedDigitIsFound) {
   EXPECT_GT(found, 20);
 }
 
+TEST(EnvironmentChanges, NameWhatDecidesBits) {
+  const std::string before = R"({"cpu_capability": "AVX512", "build_libm": "aa", "cores": 2, "gone": "x"})";
+  EXPECT_EQ(environment_changes(before, before), "");
+  EXPECT_EQ(
+      environment_changes(before, R"({"cpu_capability":"AVX512","build_libm":"aa","cores":8,"gone":"x","new":""})"),
+      "");
+  EXPECT_EQ(environment_changes(before, R"({"cpu_capability": "DEFAULT", "build_libm": "aa", "cores": 2, "new": 3})"),
+            "cpu_capability was AVX512 and is DEFAULT; gone was x and is absent; new was absent and is 3");
+  EXPECT_EQ(environment_changes("", before), "");
+  EXPECT_EQ(environment_changes(before, "[1]"), "");
+}
+
 }  // namespace
 }  // namespace sinew::rundir

@@ -30,6 +30,7 @@ inline constexpr const char* kResolvedFile = "resolved.yaml";  // the job with e
 inline constexpr const char* kDataManifest = "data.json";
 inline constexpr const char* kEnvironmentFile = "environment.json";
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
+inline constexpr const char* kLoggedMetricsFile = "mlflow.jsonl";  // what a command logged through MLflow
 inline constexpr const char* kLogFile = "log.jsonl";
 inline constexpr const char* kLedgerFile = "ledger.jsonl";
 inline constexpr const char* kAttemptsFile = "attempts.jsonl";
@@ -52,6 +53,11 @@ std::string file_in(const std::string& directory,
                     std::string_view name);  // file_in("runs/x/1", "job.yaml") is "runs/x/1/job.yaml"
 // Returns the name of the file with the result of an evaluation: "eval-val.json".
 std::string evaluation_file(const std::string& split);
+
+// Compares the texts of two environment.json. Returns in words which facts differ on which the bits of a result depend:
+// the processor, the libraries and their variables, not the number of cores. Returns "" if none differs, or if a text
+// is no such file.
+std::string environment_changes(const std::string& before, const std::string& now);
 
 // ---- one writer a directory ----------------------------------------------------------------------------------------
 

@@ -71,16 +71,17 @@ std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& d
   return all;
 }
 
+void output_lines(const Options& options, const std::string& text) {
+  if (!options.output) return;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) options.output(line);
+}
+
 void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head,
                 const std::string& summary) {
-  const auto output = [&](const std::string& line) {
-    if (options.output) options.output(line);
-  };
-  std::istringstream lines(summary);
-  for (std::string line; std::getline(lines, line);) output(line);
-  const std::string page = directory + "/report.html";
+  const std::string page = rundir::file_in(directory, rundir::kRunPageFile);
   write_durably(options.disk, page, study_page(summary, study, head));
-  output("the study as a page: " + page);
+  output_lines(options, summary + "the study as a page: " + page + "\n");
 }
 
 }  // namespace sinew::study

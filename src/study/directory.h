@@ -27,6 +27,7 @@ void copy_earlier_studies(Disk& disk, const std::string& directory, const spec::
 std::vector<tune::EarlierStudy> earlier_studies(Disk& disk, const std::string& directory, const spec::Job& job,
                                                 const tune::Space& space, const spec::Environment& environment);
 
+void output_lines(const Options& options, const std::string& text);
 // Outputs the summary of a study, and writes its page with the summary to DIR/report.html.
 void show_study(const Options& options, const std::string& directory, const tune::Study& study, const StudyHead& head,
                 const std::string& summary);

@@ -14,8 +14,6 @@
 namespace sinew::study {
 namespace {
 
-constexpr const char* kFold = "data.split.fold";
-
 std::string status_of(tune::TrialState state) {
   return state == tune::TrialState::complete ? "done" : state == tune::TrialState::failed ? "failed" : "stopped";
 }
@@ -72,14 +70,14 @@ void set_status(rundir::Outcome& outcome, int64_t folds) {
 }  // namespace
 
 bool leads_folds(const spec::Job& job) {
-  return job.data.trains_folds() && job.tune.search.size() == 1 && job.tune.search[0].key == kFold;
+  return job.data.trains_folds() && job.tune.search.size() == 1 && job.tune.search[0].key == kFoldOption;
 }
 
 std::vector<std::string> overrides_for_folds(const spec::Job& job, std::vector<std::string> overrides) {
   std::erase_if(overrides,
                 [](const std::string& word) { return word.starts_with("tune.") || word.starts_with("tune="); });
   const std::string folds = std::to_string(job.data.folds), last = std::to_string(job.data.folds - 1);
-  std::string tune = std::string("tune={search: {") + kFold + ": {low: 0, high: " + last + "}}, sampler: grid, " +
+  std::string tune = std::string("tune={search: {") + kFoldOption + ": {low: 0, high: " + last + "}}, sampler: grid, " +
                      "pruner: none, trials: " + folds;
   if (job.tune.parallel) tune += ", parallel: " + std::to_string(*job.tune.parallel);
   overrides.push_back(tune + "}");
@@ -115,7 +113,7 @@ rundir::Outcome outcome_of_folds(Disk& disk, const OpenStudy& study, const tune:
   return outcome;
 }
 
-void write_folds(Disk& disk, const std::string& directory, const rundir::Outcome& outcome) {
+std::string write_folds(Disk& disk, const std::string& directory, const rundir::Outcome& outcome) {
   if (outcome.status == "done") {
     nlohmann::ordered_json line = {{"step", outcome.steps},
                                    {"samples", outcome.samples},
@@ -123,7 +121,9 @@ void write_folds(Disk& disk, const std::string& directory, const rundir::Outcome
     for (const auto& [name, value] : outcome.last) line[name] = json_number(value);
     write_durably(disk, rundir::file_in(directory, rundir::kMetricsFile), dump_json(line) + "\n");
   }
+  std::string trouble = report::keep_run_page(disk, directory, outcome);
   write_durably(disk, rundir::file_in(directory, rundir::kOutcomeFile), rundir::outcome_json(outcome));
+  return trouble;
 }
 
 std::string folds_summary(const std::string& directory, const rundir::Outcome& outcome) {
@@ -132,7 +132,8 @@ std::string folds_summary(const std::string& directory, const rundir::Outcome& o
   if (outcome.objective)
     text += "objective " + std::string(outcome.objective->met ? "met" : "not met") +
             " by the mean: " + outcome.objective->text + ", and it is " + short_number(outcome.objective->value) + "\n";
-  return text + "the models of the folds: " + directory + "/trials/*/model\n";
+  return text + "the models of the folds: " + directory + "/trials/*/model\n" +
+         "the run as a page: " + rundir::file_in(directory, rundir::kRunPageFile) + "\n";
 }
 
 }  // namespace sinew::study

@@ -11,6 +11,8 @@
 
 namespace sinew::study {
 
+inline constexpr const char* kFoldOption = "data.split.fold";
+
 // Returns whether a study of this job is a cross-validation: it varies data.split.fold and nothing else.
 bool leads_folds(const spec::Job& job);
 
@@ -21,10 +23,11 @@ std::vector<std::string> overrides_for_folds(const spec::Job& job, std::vector<s
 rundir::Outcome outcome_of_folds(Disk& disk, const OpenStudy& study, const tune::Study& trials,
                                  const TrialResults& results);
 
-// Writes report.json, and metrics.jsonl with the means if all folds are complete.
-void write_folds(Disk& disk, const std::string& directory, const rundir::Outcome& outcome);
+// Writes report.html and report.json, and metrics.jsonl with the means if all folds are complete. Returns why it could
+// not write report.html, or "".
+std::string write_folds(Disk& disk, const std::string& directory, const rundir::Outcome& outcome);
 
-// The table of the folds, and where their models are.
+// The table of the folds, where their models are, and the path of report.html.
 std::string folds_summary(const std::string& directory, const rundir::Outcome& outcome);
 
 }  // namespace sinew::study

@@ -49,6 +49,18 @@ TEST(StudyTable, ShowsRunningAndBestTrials) {
                           "                   -       0/9  trial 5     optimizer.lr=0.75"));
 }
 
+TEST(StudyTable, NamesTheFoldsOfACrossValidation) {
+  tune::StudyOptions options{tune::read_space(R"([{"name":"data.split.fold","type":"int","low":0,"high":2}])")};
+  options.budget = 3;
+  tune::Study study(options);
+  for (const double fold : {2, 0}) study.start({{fold}, "grid", "", {}});
+  study.tell(0, tune::TrialState::complete, {0.5});
+  study.report(1, 1, 2);
+  EXPECT_THAT(study_table(study, head(), 5, 60, 20),
+              ElementsAre("2 of 3 folds started, 1 ended, 1 running; 0:00:05", "  best           0.5       0/9  fold 2",
+                          "  running          2       1/9  fold 0"));
+}
+
 TEST(StudyTable, FitsTheTerminal) {
   for (const int columns : {1, 20, 40, 80}) {
     for (const int rows : {0, 1, 2, 3, 5, 9}) {

@@ -2,6 +2,7 @@
 
 #include "base/proc.h"
 #include "base/shell_loop.h"
+#include "report/report.h"
 #include "study/directory.h"
 #include "study/folds.h"
 #include "study/record_file.h"
@@ -128,10 +129,14 @@ void Session::retry_failed(const tune::Space& space) {
 }
 
 void Session::prepare() const {
+  for (const std::string& directory : {study_.directory, study_.directory + "/.sinew"})
+    rundir::remove_abandoned_writes(options_.disk, directory);  // of leaders that were killed
   if (!study_.job.command.given() && options_.record_data)
     options_.record_data(study_.job, study_.directory, study_.directory);
-  if (leads_folds(study_.job))  // the report of an earlier session, which stopped
+  if (leads_folds(study_.job)) {  // those of an earlier session, which stopped
     options_.disk.remove_file(rundir::file_in(study_.directory, rundir::kOutcomeFile));
+    options_.disk.remove_file(rundir::file_in(study_.directory, rundir::kRunPageFile));
+  }
   if (!options_.output) return;
   const TrialSlots slots = slots_of(study_.job, options_.slots);
   const std::string less = slots.adaptive() && slots.most() > 1 ? ", fewer while other programs use the cores" : "";
@@ -212,10 +217,10 @@ void report(const Options& options, const std::string& directory) {
   tune::Study study(study_options(head, space, job.tune.seed));
   OpenStudy open{directory, job, head, read_study(options.disk, path, space).events};
   for (const StudyEvent& event : open.events) apply(study, event);
-  std::string summary = study_summary(directory, study, head);
-  if (leads_folds(job))
-    summary = folds_summary(directory, outcome_of_folds(options.disk, open, study, TrialResults(open)));
-  show_study(options, directory, study, head, summary);
+  if (!leads_folds(job)) return show_study(options, directory, study, head, study_summary(directory, study, head));
+  const rundir::Outcome outcome = outcome_of_folds(options.disk, open, study, TrialResults(open));
+  report::keep_run_page(options.disk, directory, outcome);
+  output_lines(options, folds_summary(directory, outcome));
 }
 
 }  // namespace sinew::study

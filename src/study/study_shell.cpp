@@ -235,8 +235,9 @@ rundir::Outcome StudyShell::outcome() const {
 
 int StudyShell::finish_folds() {
   const rundir::Outcome ended = outcome();
-  write_folds(options_.disk, study_.directory, ended);
-  show_study(options_, study_.directory, scheduler_.study(), study_.head, folds_summary(study_.directory, ended));
+  const std::string trouble = write_folds(options_.disk, study_.directory, ended);
+  output_lines(options_, folds_summary(study_.directory, ended));
+  if (!trouble.empty()) say("the run has no report.html: " + trouble);
   return ended.exit_code;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/printable.h"
+#include "study/folds.h"
 #include "study/search_space.h"
 #include "study/text.h"
 
@@ -19,24 +20,31 @@ std::string duration_text(double seconds) {
   return text;
 }
 
+// Whether the trials are the folds of a cross-validation.
+bool of_folds(const tune::Study& study) {
+  return study.space().size() == 1 && study.space()[0].name == kFoldOption;
+}
+
 std::string head_line(const tune::Study& study, double seconds) {
   const auto count = [&](tune::TrialState state) {
     return std::ranges::count(study.trials(), state, &tune::Trial::state);
   };
   const auto running = count(tune::TrialState::running), paused = count(tune::TrialState::paused);
   std::string text = std::to_string(study.next_id()) + " of " + std::to_string(study.options().budget) +
-                     " trials started, " + std::to_string(study.observed().size()) + " ended, " +
-                     std::to_string(running) + " running";
+                     (of_folds(study) ? " folds" : " trials") + " started, " + std::to_string(study.observed().size()) +
+                     " ended, " + std::to_string(running) + " running";
   if (paused > 0) text += ", " + std::to_string(paused) + " paused";
   return text + "; " + duration_text(seconds);
 }
 
 std::string row(const std::string& what, const std::string& value, const std::string& evaluations, int64_t id,
                 const tune::Study& study) {
+  const bool fold = of_folds(study);
   char text[96];
-  std::snprintf(text, sizeof text, "  %-7s %10s %9s  trial %-5lld", what.c_str(), value.c_str(), evaluations.c_str(),
-                static_cast<long long>(id));
+  std::snprintf(text, sizeof text, "  %-7s %10s %9s  %s %-5lld", what.c_str(), value.c_str(), evaluations.c_str(),
+                fold ? "fold" : "trial", static_cast<long long>(fold ? study.trial(id).point[0] : id));
   std::string line = text;
+  if (fold) return line.substr(0, line.find_last_not_of(' ') + 1);
   for (const std::string& change : overrides_of(study.space(), study.trial(id).point)) line += " " + change;
   return line;
 }

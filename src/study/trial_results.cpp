@@ -34,6 +34,12 @@ std::vector<double> TrialResults::final_values(const TrialMetrics& metrics) cons
 }
 
 report::Metrics TrialResults::measured(int64_t id, const rundir::Outcome& ended) const {
+  if (!restores_best_) {  // the report has them; it cannot be cut short as metrics.jsonl can
+    report::Metrics last = ended.last;
+    std::erase_if(last,
+                  [](const auto& one) { return !one.first.starts_with("val/") && !one.first.starts_with("test/"); });
+    return last;
+  }
   std::vector<std::string> names;  // a metric of validation first, because TrialMetrics counts its lines
   for (const char* group : {"val/", "test/"}) {
     for (const auto& [name, value] : ended.last)
@@ -41,7 +47,7 @@ report::Metrics TrialResults::measured(int64_t id, const rundir::Outcome& ended)
   }
   if (names.empty()) return {};
   std::vector<std::string> read = names;
-  if (restores_best_) read.push_back(metrics_.back());
+  read.push_back(metrics_.back());
   TrialMetrics metrics(trial_directory(directory_, id), read);
   metrics.next();
   const std::vector<double> values = final_values(metrics);

@@ -90,7 +90,13 @@ class Folds(unittest.TestCase):
         one = json.loads(sp.run("runs", "show", "all", "--root", root, "--format", "json", check=0).stdout)
         self.assertEqual(one["folds"], report["folds"])
         self.assertRegex(sp.run("runs", "show", "all", "--root", root, check=0).stdout, r"METRIC +MEAN +STD +FOLD 0")
-        self.assertTrue((self.run_directory / "report.html").is_file())
+        page = (self.run_directory / "report.html").read_text()
+        self.assertIn("Metrics of the folds", page)
+        self.assertIn("val/accuracy", page)
+        self.assertRegex(page, r">fold 2  [\d.]+<", "a curve for each fold")
+        picture = self.path / "folds.svg"
+        sp.run("runs", "plot", self.run_directory, "--metric", "val/loss", "--output", picture, check=0)
+        self.assertEqual(len(re.findall(r">fold \d  [\d.]+<", picture.read_text())), FOLDS)
         self.assertIn("trials/00000", sp.run("eval", self.run_directory, check=1).stderr)
         self.train("data.split.test=0.1", check=2)  # the directory holds a cross-validation
 
@@ -99,6 +105,9 @@ class Folds(unittest.TestCase):
         process = self.start()
         shown = json.loads(sp.run("runs", "--root", self.path / "runs", "--format", "json", check=0).stdout)
         self.assertEqual([row["status"] for row in shown], ["running"])
+        one = json.loads(sp.run("runs", "show", self.run_directory, "--format", "json", check=0).stdout)
+        self.assertEqual([(fold["fold"], fold["run"], fold["status"]) for fold in one["folds"]], [(0, "trials/00000", "running")])
+        self.assertGreater(one["steps"], 0)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(120), 75)
         self.assertEqual(sp.report(self.run_directory)["status"], "stopped")
