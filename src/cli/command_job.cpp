@@ -64,12 +64,14 @@ int run_command_job(const spec::Job& job, const CommandOptions& options) {
   run.directory = options.run_directory;
   run.server = options.server.empty() ? own_variable("SINEW_SERVER") : options.server;
   if (!run.server.empty()) {
-    run.run_id = [url = run.server, directory = run.directory](const std::string& resolved_yaml) {
-      // These are the environment variables of MLflow's client. The command uses the same variables together with this
-      // id.
-      const server::ClientOptions client{own_variable("MLFLOW_TRACKING_TOKEN"),
-                                         own_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+    // These are the environment variables of MLflow's client. The command uses the same variables.
+    const server::ClientOptions client{own_variable("MLFLOW_TRACKING_TOKEN"),
+                                       own_variable("MLFLOW_TRACKING_SERVER_CERT_PATH")};
+    run.run_id = [url = run.server, client, directory = run.directory](const std::string& resolved_yaml) {
       return server::run_id_at(url, client, directory, resolved_yaml, system_clock());
+    };
+    run.logged = [url = run.server, client](const std::string& id, const std::set<std::string>& except) {
+      return server::logged_metrics(url, client, id, except, system_clock());
     };
   }
   run.format = options.json ? report::LogFormat::json : report::LogFormat::human;

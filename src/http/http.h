@@ -201,6 +201,9 @@ class Client {
   std::unique_ptr<State> state_;
 };
 
+// Encodes every byte that is not a letter, a digit or one of "-._~", so that the text can be a value in a query.
+std::string percent_encode(std::string_view text);
+
 // Returns the host of "http://host:port" (an IPv6 address without its brackets), or "" if the text is not such a URL.
 std::string host_of(const std::string& url);
 // Returns the port of such a URL: that of the scheme if the URL names none. Returns 0 if the text is not such a URL.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "http/http.h"
 #include "http/message.h"
 #include "http/url.h"
 
@@ -20,16 +21,6 @@ inline void check_url(std::string_view text) {
   }
   const auto again = parse_url((url->tls ? "https://" : "http://") + authority(url->host, url->port));
   SINEW_CHECK(again && again->tls == url->tls && again->host == url->host && again->port == url->port, text);
-}
-
-// Percent-encodes every byte.
-inline std::string percent_encode(std::string_view text) {
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    encoded += {'%', "0123456789abcdef"[byte / 16], "0123456789ABCDEF"[byte % 16]};
-  }
-  return encoded;
 }
 
 inline void check_target(std::string_view text) {

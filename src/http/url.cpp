@@ -97,6 +97,20 @@ std::expected<Url, std::string> parse_url(std::string_view text) {
   return url;
 }
 
+std::string percent_encode(std::string_view text) {
+  constexpr const char* kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (is_letter_or_digit(c) || c == '-' || c == '.' || c == '_' || c == '~') {
+      encoded += c;
+    } else {
+      encoded += {'%', kDigits[byte / 16], kDigits[byte % 16]};
+    }
+  }
+  return encoded;
+}
+
 std::optional<std::string> percent_decode(std::string_view text, bool plus_is_space) {
   std::string decoded;
   decoded.reserve(text.size());

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,11 @@ struct CommandRun {
   // Returns the run's id at that server, or the reason why it has no id. It is called once, when the run directory
   // already describes the run.
   std::function<std::expected<std::string, std::string>(const std::string& resolved_yaml)> run_id;
+  // Returns the metrics other than `except` that the command logged at that server for the run `id`, or the reason why
+  // there are none. It is called at the end, if the run has an id.
+  std::function<std::expected<report::LoggedMetrics, std::string>(const std::string& id,
+                                                                  const std::set<std::string>& except)>
+      logged;
   report::LogFormat format = report::LogFormat::human;
   std::function<Terminal(int descriptor)> terminal = nullptr;
   std::function<void(std::string_view)> output, errors;  // receive the texts; if empty, stdout and stderr

@@ -220,6 +220,7 @@ std::optional<int> Runner::act(const Action& action) {
       break;
     case Action::Kind::finish: {
       const bool failed = action.status == "failed";
+      if (run_.logged && !server_run_id_.empty()) reporter_.keep_logged_metrics(server_run_id_);
       reporter_.finish({action.status, action.code, action.why, failed ? hint() : ""});
       return action.code;
     }

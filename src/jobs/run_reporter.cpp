@@ -168,6 +168,17 @@ void RunReporter::tick() {
   if (std::exchange(fresh_, false)) reporter_->flush();
 }
 
+void RunReporter::keep_logged_metrics(const std::string& server_run_id) {
+  std::set<std::string> printed;  // the server knows these from metrics.jsonl
+  for (const auto& [name, value] : watch_->last()) printed.insert(name);
+  const auto logged = run_.logged(server_run_id, printed);
+  const std::string& trouble = logged ? logged->left_out : logged.error();
+  if (!trouble.empty())
+    say(report::Level::warning, "server",
+        "the run directory lacks metrics that were logged at " + run_.server + ": " + trouble);
+  if (logged && !logged->records.empty()) report::write_logged_metrics(system_disk(), directory_, *logged);
+}
+
 void RunReporter::finish(const End& end) {
   const bool failed = end.status == "failed";
   reporter_->finish(end.status == "done");

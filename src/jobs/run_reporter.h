@@ -34,6 +34,9 @@ class RunReporter {
   void log(const std::string& event, const std::string& text) { say(report::Level::info, event, text); }
   void tick();  // writes new metrics to their files, because readers of these files act on them
 
+  // Writes to the run directory what the command logged at the server, where the run is called `server_run_id`.
+  void keep_logged_metrics(const std::string& server_run_id);
+
   struct End {
     std::string status;
     int code = 0;

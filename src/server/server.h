@@ -8,10 +8,13 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "http/http.h"
+#include "report/report.h"
 
 namespace sinew::server {
 
@@ -54,16 +57,26 @@ class Server {
 // another server takes over the store.
 void wait(const Server& server, const std::function<bool()>& stop_requested);
 
-// How run_id_at() connects to a server and identifies itself.
+// How the functions below connect to a server and identify themselves. They send the token only over HTTPS, or to a
+// server on this machine.
 struct ClientOptions {
   std::string token;                  // empty: no token
   std::string certificate_authority;  // PEM file; empty: the system's
 };
 // Returns the id under which the server at `url` knows the run in `run_directory`. Asks repeatedly for a few seconds,
-// because the server indexes new runs about once a second. If it finds no id, returns the reason. Sends the token only
-// over HTTPS, or to a server on this machine.
+// because the server indexes new runs about once a second. If it finds no id, returns the reason.
 std::expected<std::string, std::string> run_id_at(const std::string& url, const ClientOptions& options,
                                                   const std::string& run_directory, const std::string& resolved_yaml,
                                                   Clock& clock);
+
+// Returns the points that clients logged for a run: those of its metrics other than `except`, which the server read
+// from the run's directory. "step", "samples" and "time" are called "mlflow/step" and so on, because a record has
+// fields with these names. Takes at most kLoggedMetricsSeconds and kMostLoggedPoints points. If it gets none, returns
+// the reason.
+inline constexpr double kLoggedMetricsSeconds = 20;
+inline constexpr int64_t kMostLoggedPoints = 1'000'000;
+std::expected<report::LoggedMetrics, std::string> logged_metrics(const std::string& url, const ClientOptions& options,
+                                                                 const std::string& run_id,
+                                                                 const std::set<std::string>& except, Clock& clock);
 
 }  // namespace sinew::server

@@ -440,10 +440,12 @@ class Tells(Commands):
         self.run_directory = os.path.join(self.folder, "runs", "job", "one")
         pathlib.Path(self.folder, "log.py").write_text("""
 import json, os, urllib.request
-point = {"run_id": os.environ["MLFLOW_RUN_ID"], "key": "own", "value": 0.5, "timestamp": 1, "step": 3}
-urllib.request.urlopen(urllib.request.Request(
-    os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-metric", json.dumps(point).encode(),
-    {"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"], "Content-Type": "application/json"}))
+print("\\n" + json.dumps({"step": 1, "loss": 4}), flush=True)
+for key, value, time, step in [("own", 0.25, 1000, 2), ("own", 0.5, 2000, 3), ("best: of 5/a-b.c", 7, 1000, 2), ("time", 9, 1000, 2), ("bad", "NaN", 1, 0)]:
+    point = {"run_id": os.environ["MLFLOW_RUN_ID"], "key": key, "value": value, "timestamp": time, "step": step}
+    urllib.request.urlopen(urllib.request.Request(
+        os.environ["MLFLOW_TRACKING_URI"] + "/api/2.0/mlflow/runs/log-metric", json.dumps(point).encode(),
+        {"Authorization": "Bearer " + os.environ["MLFLOW_TRACKING_TOKEN"], "Content-Type": "application/json"}))
 """)
         told = self.told(before=("--server", server.url), script=f"env -0; exec python3 {self.folder}/log.py", env={"MLFLOW_TRACKING_TOKEN": server.token})
         asked = urllib.request.Request(f"{server.url}/api/2.0/mlflow/runs/get?run_id={told['MLFLOW_RUN_ID']}",
@@ -452,6 +454,23 @@ urllib.request.urlopen(urllib.request.Request(
             data = json.load(answer)["run"]["data"]
         self.assertEqual({tag["key"]: tag["value"] for tag in data["tags"]}["sinew.directory"], "job/one")
         self.assertIn(("own", 0.5, 3), [(metric["key"], metric["value"], metric["step"]) for metric in data["metrics"]])
+        # the run directory has these metrics, too, and not a second time those that the command printed
+        self.assertEqual(lines_of(self.file("mlflow.jsonl")), [
+            {"step": 0, "samples": 0, "time": 0.001, "bad": "NaN"},
+            {"step": 2, "samples": 0, "time": 1, "best: of 5/a-b.c": 7, "mlflow/time": 9, "own": 0.25},
+            {"step": 3, "samples": 0, "time": 2, "own": 0.5}])
+        shown = json.loads(self.sinew("runs", "show", self.run_directory, "--format", "json").stdout)
+        self.assertEqual((shown["best"]["own"], shown["best_step"]["own"]), (0.5, 3))
+        self.assertEqual(shown["last"]["train/loss"], 4)
+
+    def test_metrics_that_a_server_no_longer_gives_are_reported(self):
+        server = Server(SINEW, os.path.join(self.folder, "runs"))
+        server.start()
+        self.addCleanup(server.kill)
+        self.run_directory = os.path.join(self.folder, "runs", "job", "one")
+        self.told(before=("--server", server.url), script=f"env -0; kill -9 {server.process.pid}", env={"MLFLOW_TRACKING_TOKEN": server.token})
+        texts = "".join(line["text"] for line in lines_of(self.file("log.jsonl")))
+        self.assertIn("the run directory lacks metrics that were logged at " + server.url, texts)
 
     def test_a_refusal_of_a_server_is_reported_and_blocks_nothing(self):
         server = Server(SINEW, os.path.join(self.folder, "runs"))

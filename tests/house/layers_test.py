@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "cluster": ["base", "spec", "http", "rundir"],
     "group": ["base", "checkpoint", "link", "cluster"],
     "web": ["base", "http", "store", "registry", "cluster"],
-    "server": ["base", "http", "store", "registry", "cluster", "web"],
+    "server": ["base", "http", "store", "report", "registry", "cluster", "web"],
     "program": ["base"],
     "data": ["base", "spec"],
     "tune": ["base", "spec"],
