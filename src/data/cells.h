@@ -63,6 +63,7 @@ struct CellFormat {
   NumberStyle numbers = {};
   std::string unit = {};  // of numbers: the unit that every cell has
   DateForm date = DateForm::iso;
+  bool strings = false;  // of numbers: a string of JSON may hold one
   bool operator==(const CellFormat&) const = default;
 };
 
@@ -87,8 +88,9 @@ struct CellJudgement {
 // columns have no tolerance. All cells together decide the order of day and month, not a single one.
 CellJudgement judge_cells(const std::string& name, std::span<const CellSample> cells, NumberStyle numbers,
                           const std::string& dates);
-// Decides the unit or the form of a column whose kind the user has declared; it has no other reason. Without a format,
-// no cell is of this kind. Then the doubt says it if data.table.dates contradicts the cells.
+// Decides the unit or the form of a column whose kind the user has declared; it has no other reason. Strings of JSON
+// may be numbers then. Without a format, no cell is of this kind. Then the doubt says it if data.table.dates
+// contradicts the cells.
 CellJudgement judge_declared(CellKind kind, std::span<const CellSample> cells, NumberStyle numbers,
                              const std::string& dates);
 

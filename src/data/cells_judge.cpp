@@ -244,6 +244,7 @@ CellJudgement judge_cells(const std::string& name, Samples cells, NumberStyle st
 
 CellJudgement judge_declared(CellKind kind, Samples cells, NumberStyle style, const std::string& dates) {
   CellFormat format{kind, style};
+  format.strings = kind == CellKind::number;
   if (kind == CellKind::number) format.unit = count_numbers(cells, style).unit;
   if (kind != CellKind::date) return {format, ""};
   const DateChoice choice = choose_date(cells, dates, true);

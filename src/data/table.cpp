@@ -230,10 +230,12 @@ class TableBuilder {
   }
 
   double number_of(const Column& column, const Field& field, std::string& problem) const {
-    const bool word = field.kind == Field::Kind::text && column.format.kind == CellKind::number;
+    const bool training = request_.reader == TableRequest::Reader::training;
+    const bool word =
+        training && field.kind == Field::Kind::text && column.format.kind == CellKind::number && !column.format.strings;
     const auto number = word ? std::nullopt : parse_cell(field.text, column.format);
     // Training computes with float32. A prediction for a larger number says itself that the model overflows.
-    const double most = request_.reader == TableRequest::Reader::training ? kLargest : kMostFinite;
+    const double most = training ? kLargest : kMostFinite;
     if (number && std::abs(*number) <= most) return *number;
     problem = number ? "holds " + printable_start(field.text) +
                            (std::isfinite(*number) ? ", which is beyond the range of 32-bit numbers (3.4e38)"

@@ -502,6 +502,23 @@ TEST(Table, ClassNamesDoNotDependOnTheOrderOfRows) {
   EXPECT_EQ(class_names({"inf", "2", "10", "9"}), (std::vector<std::string>{"2", "9", "10", "inf"}));
 }
 
+TEST(Table, StringsOfJsonAreNumbersWhereTheJobSaysSo) {
+  const std::string text = R"({"x":"1.5","y":1}
+{"x":"2","y":2}
+{"x":4,"y":3}
+)";
+  Opened t(text, "y", "t.jsonl");
+  t.options.columns.numeric = {"x"};
+  const auto dataset = t.open();
+  EXPECT_EQ(dataset->info().input_names, std::vector<std::string>{"x"});
+  const Batch batch = load_all(*dataset, Split::train);
+  EXPECT_LT(row_of(batch, 0)[0], row_of(batch, 1)[0]);
+  EXPECT_LT(row_of(batch, 1)[0], row_of(batch, 2)[0]);
+  Opened wrong("{\"x\":\"1\",\"y\":1}\n{\"x\":\"12 kg\",\"y\":2}\n", "y", "t.jsonl");
+  wrong.options.columns.numeric = {"x"};
+  EXPECT_ERROR(wrong.error(), "DATA_BAD_CELL", "12 kg");
+}
+
 TEST(Table, SkipLeavesOutBrokenRowsAndReportsThem) {
   Opened t("x,y\n1,a\n2\n3,\n4,b\n5,a,9\n6,b\n", "y");
   t.options.on_corrupt = "skip";

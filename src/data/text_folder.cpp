@@ -16,6 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The folder of texts without a label beside the folders of classes, in data sets such as aclImdb.
+constexpr const char* kUnlabelled = "unsup";
+
 bool is_text_name(const std::string& name) {
   return !name.starts_with('.') && file_extension(name) == "txt";
 }
@@ -37,6 +40,10 @@ std::vector<std::string> text_files(const std::string& path) {
       if (!file.directory && is_text_name(file.name)) inner.push_back((fs::path(below) / file.name).string());
     }
   }
+  const auto unlabelled = [&](const std::string& file) {
+    return fs::path(file).parent_path().filename() == kUnlabelled;
+  };
+  if (!std::ranges::all_of(inner, unlabelled)) std::erase_if(inner, unlabelled);
   std::vector<std::string>& found = inner.empty() ? own : inner;
   if (found.empty())
     throw Error("DATA_MISSING_FILES", path + ": the folder has no .txt file",

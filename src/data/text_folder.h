@@ -14,7 +14,7 @@ namespace sinew::data {
 inline constexpr std::string_view kTextFolder = "text_folder";
 
 // Returns the .txt files of a text_folder, sorted by name: those of its sub-folders, or, if these have none, its own.
-// `path` may also be one such file. Throws Error if there is none.
+// Leaves out a sub-folder "unsup" beside others. `path` may also be one such file. Throws Error if there is none.
 std::vector<std::string> text_files(const std::string& path);
 // Returns whether the folder has a sub-folder with such files.
 bool has_text_classes(const std::string& folder);

@@ -41,13 +41,14 @@ TEST_F(TextFolder, EachFileIsARowAndEachFolderAClass) {
   folder_.write("texts/calm/notes.md", "not a text");
   folder_.write("texts/calm/.hidden.txt", "not a text");
   folder_.write("texts/other/1.md", "a folder without texts");
+  folder_.write("texts/unsup/1.txt", "a text without a label");
   folder_.write("texts/loose.txt", "a text without a class");
   const auto dataset = open_dataset(options("texts"), 1);
   const DataInfo& info = dataset->info();
   EXPECT_EQ(info.task, Task::classification);
   EXPECT_EQ(info.class_names, (std::vector<std::string>{"calm", "wild"}));
   EXPECT_EQ(info.train_size, 40);
-  EXPECT_THAT(info.notes, Contains(HasSubstr("40 texts in 2 folders; 3 other entries are left out: '")));
+  EXPECT_THAT(info.notes, Contains(HasSubstr("40 texts in 2 folders; 4 other entries are left out: '")));
   EXPECT_HAS(dataset->describe(Split::train, 0), "calm/0.txt");
   spec::DataOptions automatic = options("texts");
   automatic.format = "auto";
