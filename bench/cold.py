@@ -1,9 +1,10 @@
-"""Measures the first use of a fresh clone without a compiler cache: the time to the first step, and of the tests."""
+"""Measures the first use: of a fresh clone without a compiler cache, to the first step and of the tests; and of a wheel."""
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -76,3 +77,30 @@ def cold(folder, quick):
             figures.append(figure("`./dev test` after it: minutes of builds and tests", seconds_of_tests(clone) / 60, 12, low=True,
                                   detail="the core and integration tiers"))
         return figures
+
+
+def wheel(folder, quick):
+    """From an empty virtual environment to the first step of a job that `sinew init` wrote. The wheels of torch and of the
+    packages that it needs are downloaded before. quick: no difference."""
+    torch = re.search(r"^TORCH=(torch==\S+)$", (contestants.ROOT / "dev").read_text(), re.MULTILINE)[1]
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        scratch = pathlib.Path(scratch)
+        packaging = contestants.ROOT / "build/packaging/bin/python"
+        subprocess.run([packaging, contestants.ROOT / "packaging/wheel.py", "--torch", torch.removeprefix("torch=="), contestants.BIN, scratch / "wheels"],
+                       check=True, timeout=600, stdout=subprocess.DEVNULL)
+        subprocess.run([packaging, "-m", "pip", "download", "--quiet", "--dest", scratch / "wheels", torch], check=True, timeout=1200)
+        (scratch / "table.csv").write_text("x,y,kind\n" + "".join(f"{i % 17},{i % 5 - i % 3},{'ab'[i % 2]}\n" for i in range(300)))
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SINEW_")}
+        began = time.monotonic()
+        for words in ([sys.executable, "-m", "venv", "venv"],
+                      ["venv/bin/pip", "install", "--quiet", "--no-index", "--find-links", "wheels", *map(str, (scratch / "wheels").glob("sinew-*.whl"))],
+                      ["venv/bin/sinew", "init", "table.csv"]):
+            subprocess.run(words, cwd=scratch, env=environment, check=True, timeout=1200, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with subprocess.Popen(["venv/bin/sinew", "train", "job.yaml"], cwd=scratch, env=environment, stdout=subprocess.PIPE, text=True) as process:
+            step = next((line for line in process.stdout if re.match(r"step +\d+", line)), None)
+            took = time.monotonic() - began
+            process.kill()
+        if step is None:
+            raise RuntimeError("the installed sinew made no step")
+        return [figure("from an empty virtual environment to the first step with a wheel, s", took, 60, low=True,
+                       detail="venv, pip install of torch and sinew from downloaded wheels, sinew init, sinew train")]

@@ -33,7 +33,7 @@ SECTIONS = {
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging"],
     "Store and server": ["store", "server", "hostile"],
     "Search": ["search", "warm", "stopping", "fronts", "suggestions"],
-    "A first visit": ["cold"],
+    "A first visit": ["cold", "wheel"],
     "Workers that come and go": ["deaths", "stopped", "crowded", "stragglers", "torchrun", "join", "ddp", "strangers", "reduction", "comparison"],
 }
 ROWS = {
@@ -45,7 +45,7 @@ ROWS = {
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging,
     "store": floor.store, "server": floor.server, "hostile": hostile.hostile,
-    "cold": cold.cold,
+    "cold": cold.cold, "wheel": cold.wheel,
     "deaths": elastic.deaths, "stopped": elastic.stopped, "crowded": elastic.crowded, "stragglers": elastic.stragglers,
     "torchrun": elastic.torchrun_death, "join": elastic.join, "ddp": elastic.ddp,
     "strangers": elastic.strangers, "reduction": elastic.reduction, "comparison": elastic.comparison,
