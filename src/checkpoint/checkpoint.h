@@ -254,7 +254,9 @@ struct WriterStatus {
   std::optional<Step> writing;
   std::optional<Step> mirrored;  // newest step that was copied to the mirror and read back
   int64_t skipped = 0;           // number of snapshots that submit refused
+  std::optional<Step> saved;     // the last snapshot that was saved and read back
   std::string trouble;           // the problem with the last snapshot (save, links, mirror or deletion); may be empty
+  bool damaged = false;          // true: the last snapshot was written and read back damaged; another try may not help
   bool refused = false;          // true: `trouble` is only that may_write returned false; a later save may succeed
 };
 
@@ -273,8 +275,11 @@ class Writer {
   // Waits for the snapshot under way for at most shutdown_seconds, then abandons its mirror copy. After another
   // shutdown_seconds, abandons the snapshot too.
   ~Writer();
-  bool ready() const;                   // true if submit would accept a snapshot now
-  bool submit(OwnedSnapshot snapshot);  // false if it was refused; status().skipped counts refusals
+  bool ready() const;  // true if submit would accept a snapshot now
+  // Returns false if the snapshot was refused; status().skipped counts refusals. A caller that keeps the snapshot can
+  // submit it again if it could not be saved.
+  bool submit(std::shared_ptr<const OwnedSnapshot> snapshot);
+  bool submit(OwnedSnapshot snapshot) { return submit(std::make_shared<const OwnedSnapshot>(std::move(snapshot))); }
   // Lists the best steps. The Writer never deletes the newest `keep_best` of the listed steps that are on disk. While a
   // listed step is not on disk yet, the Writer keeps a step of an earlier list in its place. `best` points at the
   // newest listed step on disk.

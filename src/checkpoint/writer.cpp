@@ -26,6 +26,7 @@ void lower_priority() {
   ::syscall(SYS_ioprio_set, kWhoProcess, thread, kIdleClass << kClassShift);
 }
 
+constexpr ErrorCode kNotReadBack = "CHECKPOINT_NOT_READ_BACK";
 constexpr double kLookSeconds = 0.01;  // how often wait() looks, if in_background runs the work
 
 std::string text_of(const Damage& damage) {
@@ -49,6 +50,7 @@ struct Writer::State {
   struct Trouble {
     std::string text;
     bool refused = false;  // true: the only trouble is that may_write returned false
+    bool damaged = false;  // true: the checkpoint read back damaged
   };
 
   State(Disk& disk_, WriterOptions options_, Clock& clock_)
@@ -69,7 +71,7 @@ struct Writer::State {
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::optional<OwnedSnapshot> waiting;
+  std::shared_ptr<const OwnedSnapshot> waiting;
   bool busy = false;  // true: the thread is working (submit checks status.writing instead)
   bool stopping = false, over = false, abandoned = false, best_changed = false;
   WriterStatus status;
@@ -81,6 +83,7 @@ struct Writer::State {
     const std::lock_guard lock(mutex);
     status.trouble = std::move(trouble.text);
     status.refused = trouble.refused;
+    status.damaged = trouble.damaged;
   }
 
   // Runs one unit of work if this process may write. If that fails, stores the problem in `trouble`, unless an earlier
@@ -88,7 +91,7 @@ struct Writer::State {
   template <typename Work>
   bool attempt(const char* what, Trouble& trouble, Work work) {
     std::string text;
-    bool refused = false;
+    bool refused = false, damaged = false;
     try {
       disk.check_may_write();
       work();
@@ -98,10 +101,11 @@ struct Writer::State {
       refused = true;
     } catch (const Error& error) {
       text = text_with_hint(error);
+      damaged = error.code == kNotReadBack;
     } catch (const std::exception& error) {
       text = error.what();
     }
-    if (trouble.text.empty()) trouble = {*what == '\0' ? text : std::string(what) + ": " + text, refused};
+    if (trouble.text.empty()) trouble = {*what == '\0' ? text : std::string(what) + ": " + text, refused, damaged};
     return false;
   }
 
@@ -122,20 +126,19 @@ struct Writer::State {
     }
   }
 
-  // Saves the snapshot, frees its memory, and reads the checkpoint back.
-  std::string save_and_verify(OwnedSnapshot owned, double wall_seconds) {
-    const std::string directory = save_in_room(owned, wall_seconds);
-    owned = OwnedSnapshot();  // frees the copy of the state before reading back
+  // Saves the snapshot, lets go of it, and reads the checkpoint back.
+  std::string save_and_verify(std::shared_ptr<const OwnedSnapshot> owned, double wall_seconds) {
+    const std::string directory = save_in_room(*owned, wall_seconds);
+    owned.reset();  // frees the copy of the state before reading back
     if (const auto summary = verify(disk, directory, true); !summary) {
-      throw Error("CHECKPOINT_NOT_READ_BACK",
-                  "a checkpoint was written but reads back damaged: " + text_of(summary.error()),
+      throw Error(kNotReadBack, "a checkpoint was written but reads back damaged: " + text_of(summary.error()),
                   "check the device and the memory of this machine; older checkpoints are kept");
     }
     return directory;
   }
 
-  void write(OwnedSnapshot owned) {
-    const Step step = owned.step;
+  void write(std::shared_ptr<const OwnedSnapshot> owned) {
+    const Step step = owned->step;
     const double wall_seconds = clock.wall_seconds();
     Trouble trouble;
     std::string directory;
@@ -146,6 +149,7 @@ struct Writer::State {
       // the snapshot's memory is free, so the next snapshot may wait while this one is mirrored
       status.writing.reset();
       newest = saved && (!status.durable || *status.durable <= step);
+      if (saved) status.saved = step;
       if (newest) {
         status.durable = step;
         status.durable_wall_seconds = wall_seconds;
@@ -181,10 +185,10 @@ struct Writer::State {
   void work(std::unique_lock<std::mutex>& lock) {
     busy = true;
     best_changed = false;
-    std::optional<OwnedSnapshot> owned = std::exchange(waiting, std::nullopt);
+    std::shared_ptr<const OwnedSnapshot> owned = std::exchange(waiting, nullptr);
     lock.unlock();
     if (owned) {
-      write(std::move(*owned));
+      write(std::move(owned));
     } else if (Trouble trouble; !attempt("the link 'best' was not moved", trouble, [&] { point_best(); })) {
       set_trouble(std::move(trouble));
     }
@@ -249,14 +253,14 @@ bool Writer::ready() const {
   return !state_->status.writing;
 }
 
-bool Writer::submit(OwnedSnapshot snapshot) {
+bool Writer::submit(std::shared_ptr<const OwnedSnapshot> snapshot) {
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->status.writing) {
       ++state_->status.skipped;
       return false;
     }
-    state_->status.writing = snapshot.step;
+    state_->status.writing = snapshot->step;
     state_->waiting = std::move(snapshot);
   }
   start_work();

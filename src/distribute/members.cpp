@@ -46,7 +46,8 @@ class Joined final : public train::Membership {
         member_(member_options(options, identity), clock),
         reducer_(member_.group(), options.pace, clock),
         members_(
-            member_, [this] { return reducer_.speed(); }, clock),
+            member_, [this] { return reducer_.speed(); }, clock,
+            !cluster::joined_by_url(read_info(options.coordinator_file))),
         id_(member_.group().id()) {
     if (options.on_joined) options.on_joined(id_);
   }

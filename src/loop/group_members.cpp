@@ -17,8 +17,9 @@ using Phase = cluster::Member::Phase;
 
 }  // namespace
 
-GroupMembers::GroupMembers(group::Membership& member, std::function<double()> speed, Clock& clock)
-    : member_(member), speed_(std::move(speed)), clock_(clock) {}
+GroupMembers::GroupMembers(group::Membership& member, std::function<double()> speed, Clock& clock,
+                           bool has_run_directory)
+    : member_(member), speed_(std::move(speed)), clock_(clock), has_run_directory_(has_run_directory) {}
 
 bool GroupMembers::is_leader() const {
   return member_.is_leader();

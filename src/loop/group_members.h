@@ -20,12 +20,13 @@ namespace sinew::loop {
 class GroupMembers : public Members {
  public:
   // `speed` returns how many shards this worker computes per second, or 0 while that is not known.
-  GroupMembers(group::Membership& member, std::function<double()> speed, Clock& clock);
+  GroupMembers(group::Membership& member, std::function<double()> speed, Clock& clock, bool has_run_directory = true);
 
   bool is_leader() const override;
   bool has_peers() const override;
   bool is_alone() const override;
   bool may_write() const override;
+  bool has_run_directory() const override { return has_run_directory_; }
   std::optional<checkpoint::Loaded> take_state() override;
   void begin(Step step, Digest origin) override;
   void boundary(const State& state, const std::function<checkpoint::OwnedSnapshot()>& take) override;
@@ -49,6 +50,7 @@ class GroupMembers : public Members {
   group::Membership& member_;
   std::function<double()> speed_;
   Clock& clock_;
+  const bool has_run_directory_;
   int64_t collective_ = 0;
   // the highest number of a request that the last requests() returned (0: none), and of one that counts as taken
   int64_t given_ = 0, taken_ = 0;

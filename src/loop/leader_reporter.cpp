@@ -75,19 +75,30 @@ void LeaderReporter::write(report::Reporter& reporter, const Record& record) {
 
 void LeaderReporter::take(Record record) {
   newest_ = std::max(newest_, record.step);
-  if (!reports()) return remember(std::move(record));
-  write(*reporter_, record);
-  if (members_ != nullptr) remembered_.push_back(std::move(record));  // until flush() has written it
+  if (reports()) {
+    write(*reporter_, record);
+    if (members_ != nullptr) keep(std::move(record));
+    return;
+  }
+  remember(std::move(record));
 }
 
 void LeaderReporter::remember(Record record) {
-  const double now = clock_.monotonic_seconds();
-  const Step step = record.step;
-  if (options_.takes_over) options_.resumed_at = std::max(options_.resumed_at.value_or(step), step);
-  record.remembered_at = now;
+  if (options_.takes_over) options_.resumed_at = std::max(options_.resumed_at.value_or(record.step), record.step);
+  keep(std::move(record));
+}
+
+void LeaderReporter::keep(Record record) {
+  record.remembered_at = clock_.monotonic_seconds();
   remembered_.push_back(std::move(record));
+  if (!has_unwritten_ || !reporter_) forget_old();
+}
+
+void LeaderReporter::forget_old() {
+  const Record& newest = remembered_.back();
   const auto is_old = [&](const Record& one) {
-    return one.remembered_at + kRememberedSeconds < now && one.step.value + kRememberedSteps < step.value;
+    return one.remembered_at + kRememberedSeconds < newest.remembered_at &&
+           one.step.value + kRememberedSteps < newest.step.value;
   };
   while (is_old(remembered_.front())) remembered_.pop_front();
 }
@@ -172,7 +183,10 @@ void LeaderReporter::flush() {
   }
   reporter_->flush();
   has_unwritten_ = reporter_->waits_for_permission();
-  if (!has_unwritten_) remembered_.clear();
+  if (has_unwritten_ || members_ == nullptr) return;
+  if (members_->has_run_directory()) return remembered_.clear();
+  // What a worker with a directory of its own has written is not in the files of the run. The next leader may need it.
+  std::erase_if(remembered_, [](const Record& one) { return one.kind == Record::Kind::message; });
 }
 
 }  // namespace sinew::loop

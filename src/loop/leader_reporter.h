@@ -68,6 +68,8 @@ class LeaderReporter {
   bool takes_over();
   void take(Record record);
   void remember(Record record);
+  void keep(Record record);
+  void forget_old();
   static void write(report::Reporter& reporter, const Record& record);
 
   report::ReporterOptions options_;
@@ -79,8 +81,8 @@ class LeaderReporter {
   Step newest_;          // the step of the newest record
   std::atomic<bool> has_unwritten_{false}, leads_alone_{false};
   std::unique_ptr<report::Reporter> reporter_;
-  // The records that may be missing in the files. A leader drops them as soon as all are written; another member drops
-  // those that are old.
+  // The records that may be missing in the files of the run. A leader drops them as soon as all are written there;
+  // another member, and a leader with a directory of its own, drop those that are old.
   std::deque<Record> remembered_;
 };
 

@@ -20,7 +20,8 @@ class TestMembership final : public MembersStub {
  public:
   bool is_leader() const override { return leads; }
   bool may_write() const override { return writes; }
-  bool leads = false, writes = false;
+  bool has_run_directory() const override { return !own_directory; }
+  bool leads = false, writes = false, own_directory = false;
 };
 
 struct TestMember {
@@ -235,6 +236,26 @@ TEST(LeaderReporter, AJoinerAddsWhatTheDonorOfItsStateHadNotWritten) {
   for (int64_t step = 26; step <= 30; ++step) second.step(step, 0.1);
   second.membership.leads = second.membership.writes = true;
   second.reporter.flush();
+  expect_every_step(folder, 30);
+}
+
+// A worker that joined by a URL leads for a while, because the others died. It writes into a directory of its own.
+TEST(LeaderReporter, AJoinerAddsWhatALeaderWithADirectoryOfItsOwnWrote) {
+  const std::string folder = new_folder("of_the_run"), own = new_folder("own");
+  TestMember leader(folder, true), guest(own);
+  guest.membership.own_directory = true;
+  for (int64_t step = 1; step <= 15; ++step) {
+    leader.step(step, 0.1);
+    guest.step(step, 0.1);
+  }
+  guest.membership.leads = guest.membership.writes = true;
+  guest.reporter.say(report::Level::info, "event", "a message");
+  for (int64_t step = 16; step <= 25; ++step) guest.step(step, 0.1);
+  EXPECT_FALSE(guest.reporter.has_unwritten());
+  TestMember joiner(folder, false, 25);
+  joiner.reporter.adopt(guest.reporter.records());
+  joiner.membership.leads = joiner.membership.writes = true;
+  for (int64_t step = 26; step <= 30; ++step) joiner.step(step, 0.1);
   expect_every_step(folder, 30);
 }
 

@@ -23,6 +23,8 @@ class Members {
   virtual bool has_peers() const = 0;  // whether another member computes too
   virtual bool is_alone() const = 0;   // whether no other member computes or is about to compute
   virtual bool may_write() const = 0;  // any thread; true only while no other member can be the leader
+  // Returns whether this member works in the run's directory. One that joined by a URL has a directory of its own.
+  virtual bool has_run_directory() const { return true; }
   // Returns the state to begin from, or nullopt if all members begin from the newest checkpoint or from step 0. Blocks
   // for a bounded time.
   virtual std::optional<checkpoint::Loaded> take_state() = 0;

@@ -41,6 +41,7 @@ class Run {
   checkpoint::Newest newest_checkpoint(const std::string& root);
   void take_over_early();
   std::string check_job(const checkpoint::Loaded& loaded) const;
+  void warn_of_other_environment();
   void keep_decisions();
   void remove_earlier_report();
   void start_reporting(Step begins_at);
@@ -84,6 +85,10 @@ class Run {
   void record_mirror();
   void save(bool best);
   void submit_pending();
+  int64_t best_to_keep() const;  // how many of the best checkpoints
+  void hold_best(checkpoint::OwnedSnapshot taken);
+  void submit_best();
+  bool is_saved(Step step) const;  // whether a checkpoint of the step is in the run directory
   void confirm(std::optional<Digest> own = std::nullopt);
   void check_confirmed(Digest own) const;
   void wait_for_disk();
@@ -120,7 +125,7 @@ class Run {
   void keep_evaluation(data::Split split, Step step, const EvaluationResult& result);
   void keep_validation();
   void write_page(const rundir::Outcome& outcome);
-  void write_report(rundir::Outcome& outcome);
+  bool write_report(rundir::Outcome& outcome);
 
   StateFacts facts() const {
     return {.data_digest = plan_.data.digest,
@@ -155,7 +160,10 @@ class Run {
   // sums since the last line of metrics.jsonl, and since the last evaluation
   Window window_, evaluation_window_;
   std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message
-  std::optional<checkpoint::OwnedSnapshot> pending_best_;
+  // The best state, until it is on disk. Every member keeps it, because the leader may die before it has saved it.
+  std::shared_ptr<const checkpoint::OwnedSnapshot> pending_best_;
+  bool submitted_best_ = false;              // true: this member has begun to save it
+  double next_best_try_ = 0;                 // when to submit it again, or to look whether the leader has saved it
   std::vector<checkpoint::Damage> damaged_;  // checkpoints that were passed over when loading one
   bool from_member_ = false;                 // true: the state came from another member, in the middle of training
   std::optional<Step> last_saved_;

@@ -396,7 +396,7 @@ bool Run::evaluate() {
       "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) + (verdict.improved ? "  (best)" : ""),
       metrics);
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
-  return verdict.improved && plan_.job.checkpoint.keep_best > 0;
+  return verdict.improved && best_to_keep() > 0;
 }
 
 // If the membership ends because no coordinator leads the run any more, this worker evaluates alone, with the same

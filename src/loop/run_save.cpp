@@ -1,4 +1,5 @@
 // Saves checkpoints during a run, and ensures that the last state is on disk before the run ends.
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -11,6 +12,7 @@ namespace sinew::loop {
 namespace {
 
 constexpr double kFinalSaveSeconds = 600;       // the run fails if the last checkpoint takes longer
+constexpr double kBestSeconds = 1;              // the least time between two tries to save the best state
 constexpr double kAbandonedMirrorSeconds = 10;  // time to finish the chunk that the writer is copying
 
 }  // namespace
@@ -55,7 +57,7 @@ checkpoint::Writer& Run::writer() {
   if (writer_) return *writer_;
   const auto& options = plan_.job.checkpoint;
   checkpoint::WriterOptions wanted{rundir::file_in(options_.run_directory, rundir::kCheckpoints), mirror_of_run(),
-                                   options.keep, options.keep_best};
+                                   options.keep, best_to_keep()};
   wanted.in_background = options_.in_background;
   if (members_) {
     // The step thread takes over the disk, with the reporter.
@@ -69,6 +71,7 @@ checkpoint::Writer& Run::writer() {
 }
 
 void Run::save(bool best) {
+  if (best && !is_leader() && members_->has_run_directory()) hold_best(trainer_.snapshot(facts()));
   if (!is_leader() || last_saved_ == state().step) return;
   check_place();
   // First saves a best state that still waits, because later checkpoints say that it exists.
@@ -87,7 +90,7 @@ void Run::save(bool best) {
   check_confirmed(taken.digest);
   last_saved_ = state().step;
   if (best) {
-    pending_best_ = std::move(taken);
+    hold_best(std::move(taken));
     writer().set_best(state().evaluation.best_steps);
     submit_pending();
   } else {
@@ -116,15 +119,46 @@ void Run::check_confirmed(Digest own) const {
                                   : ", and was not compared with that of the others"));
 }
 
-// Submits the best state, which waits in memory while the disk is busy. It is not skipped as other checkpoints are,
-// because it would be lost. Also records the mirror's name if that waits for the lease.
+// A run that ends with the best state needs its checkpoint, even if the job keeps no other of the best ones.
+int64_t Run::best_to_keep() const {
+  const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;
+  const bool restores = !early.monitor.empty() && early.restore_best;
+  return std::max<int64_t>(plan_.job.checkpoint.keep_best, restores ? 1 : 0);
+}
+
+void Run::hold_best(checkpoint::OwnedSnapshot taken) {
+  pending_best_ = std::make_shared<const checkpoint::OwnedSnapshot>(std::move(taken));
+  submitted_best_ = false;
+  next_best_try_ = now();
+}
+
+// The best state is not skipped as other checkpoints are, because the run ends with it, and nothing can make it again.
+// It waits in memory until it is on disk: while the disk is busy or fails, and while this worker has no lease. If the
+// leader dies before it has saved the state, the next leader saves its own copy.
+void Run::submit_best() {
+  if (!pending_best_) return;
+  if (is_leader() && submitted_best_) {
+    const checkpoint::WriterStatus status = writer().status();
+    // The copy in memory may be what is damaged, so another try is of no use.
+    if (status.saved == pending_best_->step || (!status.writing && status.damaged)) return pending_best_.reset();
+  }
+  if (now() < next_best_try_ || (is_leader() && !writer().ready())) return;
+  next_best_try_ = now() + kBestSeconds;
+  if (!submitted_best_ && is_saved(pending_best_->step)) return pending_best_.reset();  // by another leader
+  if (is_leader()) submitted_best_ = writer().submit(pending_best_);
+}
+
+bool Run::is_saved(Step step) const {
+  const std::string root = rundir::file_in(options_.run_directory, rundir::kCheckpoints);
+  const std::vector<std::string> present = checkpoint::list(disk_, root);
+  return std::ranges::any_of(present, [&](const std::string& one) { return checkpoint::step_of(one) == step; });
+}
+
+// Saves what waits in memory, and records the mirror's name if that waits for the lease.
 void Run::submit_pending() {
+  submit_best();
   if (!writer_) return;
   record_mirror();
-  if (pending_best_ && writer_->ready()) {
-    writer_->submit(std::move(*pending_best_));
-    pending_best_.reset();
-  }
   const std::string trouble = save_trouble();
   if (trouble != reported_trouble_ && !trouble.empty()) {
     reporter_->say(
@@ -165,7 +199,8 @@ void Run::finish_saving() {
   wait_for_disk();
   submit_pending();
   wait_for_disk();
-  if (writer().status().durable != state().step) with_lease([this] { save_last(); });
+  submit_pending();
+  if (pending_best_ || writer().status().durable != state().step) with_lease([this] { save_last(); });
   submit_pending();
   check_place();
   if (members_) members_->check_membership();
@@ -174,11 +209,20 @@ void Run::finish_saving() {
 // Saves the last state. Throws MayNotWrite if this process must not write (it holds no lease, or lost its place), and
 // Error if the state cannot be saved.
 void Run::save_last() {
-  last_saved_.reset();
-  save(false);
-  wait_for_disk();
+  reporter_->flush();
+  if (pending_best_) {
+    next_best_try_ = now();
+    submit_best();
+    wait_for_disk();
+    submit_best();
+  }
+  if (!pending_best_ && writer().status().durable != state().step) {
+    last_saved_.reset();
+    save(false);
+    wait_for_disk();
+  }
   const checkpoint::WriterStatus status = writer().status();
-  if (status.durable == state().step) return;
+  if (!pending_best_ && status.durable == state().step) return;
   const std::string trouble = save_trouble();
   if (status.refused && trouble == status.trouble) throw MayNotWrite("CHECKPOINT_MAY_NOT_WRITE", trouble, "");
   check_place();  // the run ends with the cause: its directory is lost, or another process has taken over

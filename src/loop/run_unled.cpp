@@ -84,10 +84,15 @@ std::string Run::save_under_lock() {
   write_decisions(disk_, options_.run_directory, plan_);
   reporter_->lead_alone(anew);
   if (const std::string lines = reporter_->trouble(); !lines.empty()) return lines;
-  checkpoint::WriterOptions wanted{root, "", plan_.job.checkpoint.keep, plan_.job.checkpoint.keep_best};
+  checkpoint::WriterOptions wanted{root, "", plan_.job.checkpoint.keep, best_to_keep()};
   wanted.in_background = options_.in_background;
   checkpoint::Writer writer(disk_, wanted, clock_);
   writer.set_best(state().evaluation.best_steps);
+  if (pending_best_ && !is_saved(pending_best_->step)) {
+    writer.submit(pending_best_);
+    if (!writer.wait(kUnledSaveSeconds)) return "the disk did not finish the checkpoint of the best step within 600 s";
+    if (const auto best = writer.status(); best.saved != pending_best_->step) return best.trouble;
+  }
   writer.submit(trainer_.snapshot(facts()));
   if (!writer.wait(kUnledSaveSeconds)) return "the disk did not finish the checkpoint within 600 s";
   const checkpoint::WriterStatus status = writer.status();

@@ -30,7 +30,7 @@ std::vector<Option> run_options() {
       {"checkpoint.keep_best",
        at<checkpoint, &C::keep_best>(),
        whole(0, 1e6),
-       "how many of the best checkpoints are kept as well",
+       "how many of the best checkpoints are kept as well; at least one if early_stopping restores it",
        "",
        {},
        "save_top_k"},

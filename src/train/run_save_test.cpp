@@ -101,6 +101,47 @@ TEST_F(RunSave, WarnsIfTheBestCheckpointIsMissing) {
   EXPECT_EQ(count_events("best_not_restored"), 1);
 }
 
+// A member that may write, or leads, only from some step on.
+class LeadsLate final : public Alone {
+ public:
+  LeadsLate(int64_t leads_from, int64_t writes_from) : leads_from_(leads_from), writes_from_(writes_from) {}
+
+ private:
+  bool is_leader() const override { return step_ >= leads_from_; }
+  bool may_write() const override { return step_ >= writes_from_; }
+  void check_membership() const override {}
+  void boundary(const loop::State& state, const std::function<checkpoint::OwnedSnapshot()>&) override {
+    step_ = state.step.value;
+  }
+  const int64_t leads_from_, writes_from_;
+  std::atomic<int64_t> step_ = 0;
+};
+
+// The first evaluation, after step 3, is the best one. The leader of that time dies before it has saved the state, or
+// nobody may write then because the coordinator is away.
+TEST_F(RunSave, TheBestStateIsSavedWhoeverLeadsAndWritesThen) {
+  job_.early_stopping.monitor = "train/loss";
+  job_.early_stopping.mode = "max";
+  job_.early_stopping.patience = 1000;
+  job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
+  job_.optimizer.lr = 0.02;
+  run_in("calm");
+  ASSERT_EQ(best(), name_of_step(3));
+  const auto model = read_text(system_disk(), run_directory_ + "/model/model.safetensors");
+  struct Case {
+    int64_t leads, writes, keep_best;  // without keep_best, the run still needs the best state
+  };
+  for (const auto& [leads, writes, keep_best] : {Case{9, 9, 1}, Case{0, 17, 1}, Case{0, 0, 0}}) {
+    const std::string name = "leads-" + std::to_string(leads) + "-writes-" + std::to_string(writes);
+    join_ = [leads = leads, writes = writes](const Identity&) { return std::make_unique<LeadsLate>(leads, writes); };
+    job_.checkpoint.keep_best = keep_best;
+    run_in(name);
+    EXPECT_EQ(best(), name_of_step(3)) << name;
+    EXPECT_EQ(count_events("best_not_restored"), 0) << name;
+    EXPECT_EQ(read_text(system_disk(), run_directory_ + "/model/model.safetensors"), model) << name;
+  }
+}
+
 // An evaluation that the clock requested met the objective. A resume must find the state of that step.
 TEST_F(RunSave, CanResumeARunThatARequestedEvaluationEnded) {
   evaluate_by_the_clock();

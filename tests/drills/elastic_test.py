@@ -123,6 +123,32 @@ class Elastic(sp.Drill):
         self.end(process, directory)
         self.assert_same_story(directory)
 
+    def test_the_best_model_survives_whoever_dies_before_it_is_saved(self):
+        """The exported model is that of the best step, which only one worker saves."""
+        best = ["early_stopping={monitor: val/loss, patience: 1000}", "trainer.eval_interval=10st", "checkpoint.interval=1000st"]
+        model = lambda directory: (directory / "model/model.safetensors").read_bytes()
+        sp.run("train", self.job, SHARDS, *best, "--run-dir", self.path / "best", "--ledger", check=0)
+        process, directory = self.start("best-killed", 3, *best, pace=3)
+        log, killed, seen = directory / "log.jsonl", [], 0
+        while process.poll() is None and len(killed) < 6:
+            lines = [line for line in log.read_text().splitlines() if "(best)" in line] if log.exists() else []
+            if len(lines) == seen:
+                continue
+            seen = len(lines)
+            now = sp.status(directory)
+            if not now or len(now["members"]) < 3:  # the killed ones are not back
+                continue
+            leader = next(member["pid"] for member in now["members"] if member["id"] == now["leader"])
+            victim = json.loads((directory / "coordinator.json").read_text())["pid"] if len(killed) % 2 else leader
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+        self.end(process, directory)
+        self.assertGreaterEqual(len(killed), 2)
+        self.assertEqual(sp.report(directory)["best"], sp.report(self.path / "best")["best"])
+        self.assertEqual(model(directory), model(self.path / "best"))
+        self.assertNotIn("best_not_restored", log.read_text())
+        self.assertEqual(sp.digests(directory), sp.digests(self.path / "best"))
+
     def test_a_stopped_worker_is_removed_and_comes_back(self):
         process, directory = self.start("stopped", 3, pace=6)
         self.grows(process, directory, 3)
