@@ -58,6 +58,29 @@ TEST(Refusal, NamesTheFieldsThatDiffer) {
               AllOf(HasSubstr("digest wrong, those of member 1 differ"), ::testing::Not(HasSubstr("right"))));
 }
 
+// The holder of a join token must not decide which members with the run's secret may join.
+TEST(Refusal, GuestsGiveWayToMembersWithTheSecret) {
+  ClusterState state;
+  Member guest, own;
+  guest.id = MemberId(1);
+  guest.guest = true;
+  guest.identity = {"job", "another CPU", "p"};
+  state.members[guest.id] = guest;
+  own.id = MemberId(2);
+  own.identity = {"job", "a CPU", "p"};
+  EXPECT_EQ(refusal(own, state), "");
+  state.members[own.id] = own;
+  lose_other_guests(own, state);
+  EXPECT_THAT(state.members[guest.id].lost, HasSubstr("its machine is another CPU, that of member 2 is a CPU"));
+  guest.id = MemberId(3);
+  EXPECT_THAT(refusal(guest, state), HasSubstr("that of member 2"));
+  // A guest that has the state was compared with the members that gave it.
+  state.members.erase(own.id);
+  state.members[MemberId(1)].lost = "";
+  state.view = View{Generation(1), {{MemberId(1), "a", 1, false, {}}}, false, ""};
+  EXPECT_THAT(refusal(own, state), HasSubstr("that of member 1"));
+}
+
 TEST(Coordinator, RefusesCallsWithoutTheToken) {
   Running coordinator(options_for(1));
   EXPECT_THAT(error_of([&] { call(coordinator.url(), "guess", "GET", "/v2/status", "", kBound); }),

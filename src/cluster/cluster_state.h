@@ -100,12 +100,17 @@ struct Decision {
 //   the state, one of them leads. It is fenced as soon as another member computes.
 // - If the link between a guest and another member breaks and both live, the guest is fenced.
 // - If no member that has the state is left, the waiting members begin a fresh view: as soon as there are `wanted` of
-//   them, or with `minimum` of them after gather_seconds.
+//   them, or with `minimum` of them after gather_seconds. Guests wait until a member with the run's secret has begun:
+//   they have none of the run's checkpoints, so they would begin at step 0, and they may lie about the state.
 // The view's generation is one more than the highest known one.
 Decision next_view(double now, const ClusterState& state, const ClusterOptions& options);
 
 // Returns why this member must not join, or an empty string if it may. Compares its identity with that of a known
-// member.
+// member. A guest that does not have the state yet counts only if there is no other member, and only for guests: else
+// the first guest would decide who may be in the run.
 std::string refusal(const Member& joiner, const ClusterState& state);
+// If this member has joined with the run's secret, marks those guests as lost that do not have the state and whose
+// identity is another one.
+void lose_other_guests(const Member& joined, ClusterState& state);
 
 }  // namespace sinew::cluster

@@ -32,7 +32,9 @@ CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at)
   next_id_ = options.first_id.value + 1;
   const bool successor = options.at_least.value > 0 || options.first_id.value > 0;
   if (successor) state_.listens_until = at.now + options.cluster.settle_seconds;
-  if (options.last_view) learn_view(*options.last_view, at);
+  if (!options.last_view) return;
+  learn_view(*options.last_view, at);
+  if (options.last_view->dissolved) dissolved_ = options.last_view->going_back.why;
 }
 
 void CoordinatorState::tick(Moment at) {
@@ -126,6 +128,7 @@ void CoordinatorState::decide(Moment at) {
     incarnations_.erase(incarnation);
   }
   if (decision.view) {
+    if (decision.view->fresh) offer_unsaved_requests(at);
     made_ = decision.view->generation;
     log(at, "view " + std::to_string(made_.value) + ": " + decision.why);
     if (lost && !decision.view->fresh) recovery_ = Recovery{at.now, made_, decision.why, std::nullopt};

@@ -30,7 +30,7 @@ Reply refuse(int status, ErrorCode code, const std::string& error, const std::st
 //
 // A member that joined by a token, a guest, shares the work, and nothing else: it may lie, and it has no access to the
 // run's files. It speaks only for the id that it was given (membership_proof). It leads only while no other member has
-// the state (cluster_state.h). It does not end the run, unless all members that the coordinator has known are guests.
+// the state (cluster_state.h). It neither begins nor ends the run.
 // Its reports `wrong` and `dissolve` have no effect while another member has the state: that one reports the same if it
 // is true.
 struct Caller {
@@ -134,6 +134,7 @@ class CoordinatorState {
   void refuse_the_end(const MemberReport& report, Moment at, Member& guest);
   void dissolve(MemberId by, const std::string& why, Moment at);
   void lose_the_wrong(MemberId by, MemberId peer, const std::string& why, Moment at);
+  void offer_unsaved_requests(Moment at);
   void update_recovery(Moment at);
   void fence(const std::string& incarnation, const std::string& why);
   bool listening(double now) const { return now < state_.listens_until; }
@@ -151,11 +152,17 @@ class CoordinatorState {
   std::map<std::string, std::string> fenced_;
   std::deque<std::string> fenced_order_;  // oldest first
   std::vector<ControlRequest> requests_;  // requests that the leader has not taken yet, ordered by number
+  // The requests that a leader has taken and that no checkpoint may have yet, oldest first. `step`: the leader's step
+  // when it said so, at which it had applied the request or was about to.
+  struct TakenRequest {
+    ControlRequest request;
+    int64_t step = 0;
+  };
+  std::deque<TakenRequest> unsaved_requests_;
   int64_t last_request_ = 0, taken_ = 0;
   int64_t next_id_ = 1;
-  bool has_own_members_ = false;  // true: a member has sent this coordinator a heartbeat with the run's secret
-  std::string dissolved_;         // why all members of the view must go; empty: they need not
-  int64_t durable_ = -1;          // the newest durable checkpoint of which a member told this coordinator
+  std::string dissolved_;  // why all members of the view must go; empty: they need not
+  int64_t durable_ = -1;   // the newest durable checkpoint of which a member told this coordinator
   std::deque<LogLine> log_;
   std::optional<Recovery> recovery_;
   std::optional<double> due_;

@@ -127,6 +127,7 @@ Reply CoordinatorState::join(const std::string& body, Moment at, const Caller& c
   ++next_id_;
   incarnations_[member.id] = {request->incarnation, false, caller, request->key};
   state_.members[member.id] = member;
+  lose_other_guests(member, state_);
   if (caller.token) log(at, "member " + std::to_string(member.id.value) + " has the join token " + caller.token->id);
   decide(at);
   return admitted(member.id, *request, caller);
@@ -218,6 +219,7 @@ std::optional<Reply> CoordinatorState::introduce(const Heartbeat& heartbeat, Mom
   }
   next_id_ = std::max(next_id_, heartbeat.id.value + kSkippedNumbers);
   state_.members[heartbeat.id] = member;
+  lose_other_guests(member, state_);
   incarnations_[heartbeat.id] = {heartbeat.incarnation, false, caller, std::nullopt};
   return std::nullopt;
 }
@@ -257,7 +259,6 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller
   if (!caller.token || known_view) member.view = std::max(member.view, heartbeat.acting_view);
   member.step = report.step;
   member.durable_step = report.durable_step;
-  has_own_members_ = has_own_members_ || !member.guest;
   if (!member.guest) durable_ = std::max(durable_, report.durable_step);  // a guest saves in a directory of its own
   member.speed = report.speed;
   member.facts = report.facts;
@@ -275,7 +276,7 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller
     for (const auto& [peer, why] : report.wrong) lose_the_wrong(heartbeat.id, peer, why, at);
   }
   if (state_.view->leader() != heartbeat.id) return;  // only the leader can end the run or take requests
-  if (member.guest && (has_own_members_ || listening(at.now))) return refuse_the_end(report, at, member);
+  if (member.guest) return refuse_the_end(report, at, member);
   if (report.finished && !state_.finished) {
     state_.finished = report.finished;
     log(at, "member " + std::to_string(heartbeat.id.value) + " ends the run with exit code " +
@@ -283,7 +284,27 @@ void CoordinatorState::apply(const Heartbeat& heartbeat, Moment at, const Caller
   }
   taken_ = std::max(taken_, report.taken_requests);
   last_request_ = std::max(last_request_, taken_);
-  std::erase_if(requests_, [&](const ControlRequest& request) { return request.number <= taken_; });
+  std::erase_if(requests_, [&](const ControlRequest& request) {
+    if (request.number > taken_) return false;
+    unsaved_requests_.push_back({request, report.step});
+    return true;
+  });
+  while (unsaved_requests_.size() > kMostRequests) unsaved_requests_.pop_front();
+}
+
+// No checkpoint has these requests, so members that begin from a checkpoint do not know them. The next leader ignores
+// those that its checkpoint has, because that also has their numbers.
+void CoordinatorState::offer_unsaved_requests(Moment at) {
+  std::erase_if(unsaved_requests_, [&](const TakenRequest& one) { return durable_ > one.step + 1; });
+  if (unsaved_requests_.empty()) return;
+  std::vector<ControlRequest> all;
+  for (const TakenRequest& one : unsaved_requests_) all.push_back(one.request);
+  log(at, "offers " + std::to_string(all.size()) + " requests again that no checkpoint has");
+  all.insert(all.end(), requests_.begin(), requests_.end());
+  all.resize(std::min(all.size(), kMostRequests));
+  requests_ = std::move(all);
+  unsaved_requests_.clear();
+  taken_ = requests_.front().number - 1;
 }
 
 // Returns whether each member that has the state is known to be a guest.
@@ -313,6 +334,12 @@ void CoordinatorState::dissolve(MemberId by, const std::string& why, Moment at) 
   state_.going_back = state_.going_back.once_more(durable_, one_line(why, kLongestText));
   log(at, "member " + std::to_string(by.value) + " ends the group: " + why +
               "; all members begin again from the newest checkpoint");
+  if (!options_.on_view) return;
+  View ended = *state_.view;
+  ended.dissolved = true;
+  ended.going_back = state_.going_back;
+  options_.on_view(
+      ended);  // else a successor would take over the view, and a member that does not know of it could go on
 }
 
 // A third member has decided already, so the coordinator believes the report. The group goes on without the member, and

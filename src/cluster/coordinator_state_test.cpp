@@ -104,6 +104,27 @@ TEST(CoordinatorState, ADissolvedGroupGoesAsAWholeAndTheNextBeginsAnew) {
   EXPECT_EQ(next[0].reply.view->members.size(), 3U);
 }
 
+// The coordinator dies before the next group has begun. One member of the ended group does not know of its end.
+TEST(CoordinatorState, ADissolvedGroupStaysSoUnderASuccessor) {
+  CoordinatorOptions options = options_for(2);
+  std::optional<View> file;
+  options.on_view = [&](const View& view) { file = view; };
+  CoordinatorState first(options, {0, 0});
+  auto all = group(first, 2, 0);
+  ASSERT_TRUE(file);
+  EXPECT_FALSE(file->dissolved);
+  all[1].heartbeat.report.dissolve = "member 3 has another state";
+  all[1].speak(first, 0.2);
+  ASSERT_TRUE(file->dissolved);
+  EXPECT_EQ(view_of_json(to_json(*file)), file);
+  CoordinatorOptions next = options_for(2, 1 << 20);
+  next.last_view = file;
+  CoordinatorState second(next, {10, 10});
+  for (double now = 10.1; now < 12 && !all[0].reply.fenced; now += 0.2) all[0].speak(second, now);
+  ASSERT_TRUE(all[0].reply.fenced);
+  EXPECT_THAT(*all[0].reply.fenced, HasSubstr("member 3 has another state"));
+}
+
 // The count of going back outlives every member and every coordinator.
 TEST(CoordinatorState, EveryViewCarriesHowOftenTheRunWentBack) {
   auto coordinator = std::make_unique<CoordinatorState>(options_for(2), Moment{0, 0});
@@ -377,6 +398,49 @@ TEST(CoordinatorState, OnlyTheLeaderEndsTheRunAndTakesRequests) {
   }
 }
 
+// All members die after a request was taken and before a checkpoint has it. The next members begin from that
+// checkpoint.
+TEST(CoordinatorState, RequestsThatNoCheckpointHasAreOfferedAgain) {
+  for (const int64_t durable : {10, 60}) {
+    CoordinatorState coordinator(options_for(1), {0, 0});
+    auto all = group(coordinator, 1, 0);
+    const auto say = [&](int64_t step, int64_t taken, int64_t saved, double now) {
+      all[0].heartbeat.report.step = step;
+      all[0].heartbeat.report.taken_requests = taken;
+      all[0].heartbeat.report.durable_step = saved;
+      all[0].speak(coordinator, now);
+    };
+    say(5, 0, -1, 0.1);
+    coordinator.control(R"({"kind":"checkpoint"})", {0.2, 0.2});
+    say(6, 1, -1, 0.3);
+    say(20, 1, 10, 0.4);  // the checkpoint of step 10 has request 1
+    coordinator.control(R"({"kind":"stop"})", {0.5, 0.5});
+    coordinator.control(R"({"kind":"evaluate"})", {0.5, 0.5});
+    say(21, 2, 10, 0.6);
+    if (durable > 10) say(50, 3, durable, 0.7);
+    EXPECT_EQ(status_of(coordinator, 0.7)["requests"].size(), durable > 10 ? 0U : 1U);
+    all[0].heartbeat.report.dissolve = "member 2 has another state";
+    all[0].speak(coordinator, 0.8);
+    all[0] = Speaker("again");
+    all[0].join(coordinator, 1);
+    all[0].speak(coordinator, 1);
+    ASSERT_TRUE(all[0].heartbeat.report.view);
+    EXPECT_TRUE(all[0].heartbeat.report.view->fresh);
+    const Json requests = status_of(coordinator, 1)["requests"];
+    if (durable > 10) {
+      EXPECT_TRUE(requests.empty()) << requests;
+      continue;
+    }
+    ASSERT_EQ(requests.size(), 2U);
+    EXPECT_EQ(requests[0]["kind"], "stop");
+    EXPECT_EQ(requests[1]["kind"], "evaluate");
+    say(11, 1, 10, 1.1);  // as the checkpoint says
+    EXPECT_EQ(status_of(coordinator, 1.1)["requests"].size(), 2U);
+    say(13, 3, 10, 1.2);
+    EXPECT_EQ(status_of(coordinator, 1.2)["requests"].size(), 0U);
+  }
+}
+
 // Before the members of a view have introduced themselves to a successor, the holder of a token claims their ids.
 TEST(CoordinatorState, ATokenTakesNoMembersPlaceAtASuccessor) {
   CoordinatorState first(options_for(2), {0, 0});
@@ -522,17 +586,6 @@ TEST(CoordinatorState, AGuestThatLeadsDoesNotEndTheRun) {
   later.heartbeat.report.finished = 0;
   later.speak(coordinator, 2.0);
   EXPECT_EQ(status_of(coordinator, 2.0)["finished"], 0);
-}
-
-TEST(CoordinatorState, ARunOfGuestsAloneEndsByTheirLeader) {
-  CoordinatorState coordinator(options_for(1), {0, 0});
-  Speaker guest("guest");
-  guest.caller = with_token("0123456789abcdef", 1000);
-  guest.join(coordinator, 0);
-  guest.speak(coordinator, 0);
-  guest.heartbeat.report.finished = 0;
-  guest.speak(coordinator, 0.1);
-  EXPECT_EQ(status_of(coordinator, 0.1)["finished"], 0);
 }
 
 TEST(CoordinatorState, ATokenDoesNotLearnTheProcessesOfOthers) {

@@ -25,6 +25,7 @@ std::string why_not_last(const RunRecord& record, MemberId me) {
     return "the run has ended with exit code " + std::to_string(*record.info->exit_code);
   if (record.info && joined_by_url(*record.info)) return "";  // the directory is this worker's own
   if (!record.view) return "the run directory has no view.json: another attempt of the run has begun";
+  if (record.view->dissolved) return "the group was ended: " + record.view->going_back.why;
   const ViewMember* const found = record.view->find(me);
   if (found != nullptr && !found->joining) return "";
   return "by view.json the run went on without this worker";

@@ -50,8 +50,15 @@ class Group {
       worker.stopped_until = 0;
       if (worker.leaving && !worker.fenced) worker.dead = true;  // a leaving worker ends when the disturbances end
     }
-    while (living() < std::max(options.minimum, options.wanted)) join();
+    while (living() < std::max(options.minimum, options.wanted) || !owns()) join();
   }
+
+  // Returns whether a member with the run's secret lives: guests wait for one.
+  bool owns() const {
+    return std::ranges::any_of(
+        workers, [&](const Worker& worker) { return !worker.dead && !worker.fenced && !is_guest(worker.id); });
+  }
+  bool is_guest(MemberId id) const { return has_guests_ && id.value % 3 == 1; }
 
   bool chance(double probability) { return random_.uniform() < probability; }
 
@@ -69,7 +76,7 @@ class Group {
     member.id = worker.id;
     member.heard = member.since = now;
     member.address = "a" + std::to_string(worker.id.value);
-    member.guest = has_guests_ && worker.id.value % 3 == 1;
+    member.guest = is_guest(worker.id);
     state.members[worker.id] = member;
     workers.push_back(worker);
   }

@@ -311,20 +311,27 @@ Decision begin_afresh(Draft& draft) {
     draft.fence(view_member.id, "nobody is left who could give it the state");
   draft.members.clear();
   double waited = 0;
+  int64_t guests = 0;
   std::vector<MemberId> ids;
   for (const auto& [id, member] : draft.state.members) {
     if (!waits(draft, member) || draft.members.size() >= kMostMembers) continue;
+    waited = std::max(waited, draft.now - member.since);
+    if (member.guest) {
+      ++guests;
+      continue;
+    }
     draft.members.push_back({id, member.address, 1, false, MemberId()});
     ids.push_back(id);
-    waited = std::max(waited, draft.now - member.since);
   }
   const auto& options = draft.options;
-  const auto here = static_cast<int64_t>(ids.size());
+  const auto here = static_cast<int64_t>(ids.size()) + guests;
   const auto wanted = std::max(options.wanted, options.minimum);
   const bool in_time = waited >= options.gather_seconds;
-  if (here == 0 || (here < wanted && !(in_time && here >= options.minimum))) {
+  if (ids.empty() || (here < wanted && !(in_time && here >= options.minimum))) {
     std::string why = std::to_string(here) + " of " + std::to_string(wanted) + " members are here";
-    if (here >= options.minimum && here > 0) {
+    if (guests > 0 && ids.empty()) {
+      why += "; a member with the run's secret must begin, because only it can read the run's checkpoints";
+    } else if (here >= options.minimum && here > 0) {
       why += "; the others are waited for, " + seconds_text(options.gather_seconds - waited) + " more";
     } else {
       why += "; at least " + std::to_string(options.minimum) + " are needed to begin";
@@ -332,7 +339,8 @@ Decision begin_afresh(Draft& draft) {
     draft.sentences.push_back(why);
     return {.view = std::nullopt, .fenced = std::move(draft.fenced), .why = why_of(draft)};
   }
-  draft.sentences.push_back((here == 1 ? "member " : "members ") + list_of(ids) + (here == 1 ? " begins" : " begin") +
+  const bool one = ids.size() == 1;
+  draft.sentences.push_back((one ? "member " : "members ") + list_of(ids) + (one ? " begins" : " begin") +
                             (here < wanted ? ": the others did not come in " + seconds_text(waited) : ""));
   return with_view(draft, true);
 }
@@ -402,30 +410,47 @@ std::string different_fields(const std::string& mine, const std::string& ours, c
   return list;
 }
 
+// Returns why two members must not be in one run, or "".
+std::string difference(const Member& one, const Member& other) {
+  const Identity& mine = one.identity;
+  const Identity& ours = other.identity;
+  const std::string whose = "member " + std::to_string(other.id.value);
+  if (mine.job != ours.job)
+    return "another job, model file or data: " + different_fields(mine.job, ours.job, "digest", whose);
+  if (mine.machine != ours.machine)
+    return "another machine or other libraries, which give other bits: " +
+           different_fields(mine.machine, ours.machine, "machine", whose);
+  if (mine.probe == ours.probe) return "";
+  // A worker that knew the digest of the others could pretend to have it.
+  return "it computes other numbers: its gradients of the probe shard have digest " + mine.probe + ", those of " +
+         whose + " differ";
+}
+
+// Returns whether the member is a guest that does not have the state. A guest with the state was compared with the
+// members that gave it.
+bool is_idle_guest(const Member& member, const ClusterState& state) {
+  const ViewMember* entry = state.view ? state.view->find(member.id) : nullptr;
+  return member.guest && (entry == nullptr || entry->joining);
+}
+
 }  // namespace
 
 std::string refusal(const Member& joiner, const ClusterState& state) {
   const Member* here = nullptr;
   for (const auto& [id, member] : state.members) {
-    if (here == nullptr && member.lost.empty() && id != joiner.id) here = &member;
+    const bool counts = joiner.guest || !is_idle_guest(member, state);
+    if (!member.lost.empty() || id == joiner.id || !counts) continue;
+    if (here == nullptr || (is_idle_guest(*here, state) && !is_idle_guest(member, state))) here = &member;
   }
-  if (here == nullptr) return "";
-  const Identity& mine = joiner.identity;
-  const Identity& ours = here->identity;
-  const std::string whose = "member " + std::to_string(here->id.value);
-  if (mine.job != ours.job) {
-    return "another job, model file or data: " + different_fields(mine.job, ours.job, "digest", whose);
+  return here == nullptr ? "" : difference(joiner, *here);
+}
+
+void lose_other_guests(const Member& joined, ClusterState& state) {
+  if (joined.guest) return;
+  for (auto& [id, member] : state.members) {
+    if (!member.lost.empty() || !is_idle_guest(member, state)) continue;
+    if (const std::string why = difference(member, joined); !why.empty()) member.lost = why;
   }
-  if (mine.machine != ours.machine) {
-    return "another machine or other libraries, which give other bits: " +
-           different_fields(mine.machine, ours.machine, "machine", whose);
-  }
-  if (mine.probe != ours.probe) {
-    // A worker that knew the digest of the others could pretend to have it.
-    return "it computes other numbers: its gradients of the probe shard have digest " + mine.probe + ", those of " +
-           whose + " differ";
-  }
-  return "";
 }
 
 }  // namespace sinew::cluster

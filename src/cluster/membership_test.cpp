@@ -359,14 +359,21 @@ TEST(Guests, AMemberWithTheSecretLeadsIfOneHasTheState) {
   EXPECT_EQ(group.decide().view->leader(), MemberId(3)) << "only guests have the state";
 }
 
-TEST(Guests, DoNotLeadAGroupThatBegins) {
+// A guest has none of the run's checkpoints, so it would begin at step 0.
+TEST(Guests, WaitUntilAMemberWithTheSecretHasBegun) {
   MemberGroup group({});
-  group.options.wanted = 2;
+  group.options.wanted = 1;
   group.add(1).guest = true;
+  EXPECT_FALSE(group.decide(kNow + 0.9).view);
+  group[1].heard = kNow + 100;
+  EXPECT_FALSE(group.decide(kNow + 100).view);
+  EXPECT_THAT(group.decide(kNow + 100).why, HasSubstr("a member with the run's secret must begin"));
+  group.options.wanted = group.options.minimum = 2;  // guests count among the members that are needed
   group.add(2);
   ASSERT_TRUE(group.decide().view);
   EXPECT_TRUE(group.decide().view->fresh);
-  EXPECT_EQ(group.decide().view->leader(), MemberId(2));
+  EXPECT_EQ(group.decide().why, "member 2 begins");
+  EXPECT_EQ(group.decide().view->members.size(), 1U);
 }
 
 TEST(Guests, TheLeaderStaysWhenMembersWithLowerIdsCompute) {

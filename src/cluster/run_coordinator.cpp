@@ -149,13 +149,14 @@ CoordinatorOptions options_of(const RunCoordinatorOptions& given, const Coordina
   return options;
 }
 
-// Makes the coordinator. `old_url` is that of the coordinator before this one.
+// Makes the coordinator. `old_url` is that of the coordinator before this one. If it can, it listens at the old port:
+// workers that joined by a URL have no access to coordinator.json, so they know no other one.
 std::unique_ptr<Coordinator> begin_to_listen(const RunCoordinatorOptions& given, const CoordinatorOptions& options,
                                              const std::string& old_url, Clock& clock) {
   const std::string host = http::host_of(old_url);
-  if (given.elected && given.keep_address && http::is_this_machine(host)) {
+  if (given.keep_address && (given.elected || options.port == 0) && http::is_this_machine(host)) {
     CoordinatorOptions same = options;
-    same.listen = host;
+    if (given.elected) same.listen = host;
     same.port = http::port_of(old_url);
     try {
       return std::make_unique<Coordinator>(same, clock);

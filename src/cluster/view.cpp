@@ -43,6 +43,7 @@ Json json_of(const View& view) {
       {"generation", view.generation.value}, {"fresh", view.fresh}, {"why", view.why}, {"members", std::move(members)}};
   if (const GoingBack& back = view.going_back; back.count > 0)
     json["going_back"] = {{"count", back.count}, {"durable_step", back.durable}, {"why", back.why}};
+  if (view.dissolved) json["dissolved"] = true;
   if (view.named_leader.value > 0) json["leader"] = view.named_leader.value;
   return json;
 }
@@ -96,6 +97,11 @@ std::optional<View> view_of(const Json& json) {
   for (const ViewMember& view_member : view.members) {  // a donor must have the state
     const ViewMember* donor = view_member.joining ? view.find(view_member.donor) : nullptr;
     if (view_member.joining && (donor == nullptr || donor->joining)) return std::nullopt;
+  }
+  if (member_of(json, "dissolved") != nullptr) {
+    const auto dissolved = truth_of(json, "dissolved");
+    if (!dissolved) return std::nullopt;
+    view.dissolved = *dissolved;
   }
   if (const Json* leader = member_of(json, "leader"); leader != nullptr) {
     view.named_leader = MemberId(whole_of(json, "leader", 1).value_or(0));

@@ -35,6 +35,9 @@ struct View {
   std::string why;  // the reason of the view, as a sentence
   // How often the run went back to a checkpoint. If that was too often, the leader ends the run.
   GoingBack going_back = {};
+  // True only in view.json: the group of this view was ended, because its work cannot be trusted. None of its members
+  // may go on, also under a later coordinator.
+  bool dissolved = false;
   MemberId named_leader = {};  // a computing member; 0: the computing member with the lowest id leads
   bool operator==(const View&) const = default;
 
