@@ -125,12 +125,26 @@ void write_decisions(Disk& disk, const std::string& run_directory, const Plan& p
     write_durably(disk, resolved, plan.resolved_yaml);
 }
 
+// A run that goes on elsewhere is no error: it may have no other place. But its bits may be others from here on.
+void Run::warn_of_other_environment() {
+  const std::string path = rundir::file_in(options_.run_directory, rundir::kEnvironmentFile);
+  if (!options_.resume || plan_.environment.empty() || !disk_.exists(path)) return;
+  const std::string changes = rundir::environment_changes(read_text(disk_, path), plan_.environment);
+  if (changes.empty()) return;
+  reporter_->say(
+      report::Level::warning, "environment_changed",
+      "the run goes on with another processor or other libraries, so its steps may differ in their last bits "
+      "from those of an undisturbed run: " +
+          changes);
+}
+
 // Does not wait for the lease: look_at_place() calls this function again.
 void Run::keep_decisions() {
   if (kept_decisions_ || !is_leader()) return;
   FencedDisk fenced(disk_, [this] { return may_write(); });
   try {
     fenced.check_may_write();
+    warn_of_other_environment();
     write_decisions(fenced, options_.run_directory, plan_);
     kept_decisions_ = true;
   } catch (const MayNotWrite&) {

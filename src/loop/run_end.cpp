@@ -66,7 +66,7 @@ void Run::finish() {
   if (stop_status_ != "stopped") test(outcome);  // a worker that must stop begins no new work
   outcome.status = stop_status_;
   outcome.exit_code = exit_code_;
-  write_report(outcome);
+  if (!write_report(outcome)) exit_code_ = kTrainingError;
   std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " +
                      std::to_string(outcome.samples) + " samples in " +
                      std::to_string(static_cast<int64_t>(elapsed())) + " s";
@@ -354,15 +354,21 @@ void Run::write_page(const rundir::Outcome& outcome) {
   }
 }
 
-void Run::write_report(rundir::Outcome& outcome) {
+// Returns false if the disk did not take the report.
+bool Run::write_report(rundir::Outcome& outcome) {
   outcome.started_wall_seconds = options_.began.wall_seconds;
   outcome.seconds = elapsed();
   write_page(outcome);
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
     change_files([&](Disk& disk) { write_durably(disk, path, rundir::outcome_json(outcome)); });
+    return true;
   } catch (const DiskError& trouble) {
-    reporter_->say(report::Level::error, "report_failed", trouble.what());
+    reporter_->say(report::Level::error, "report_failed",
+                   std::string(trouble.what()) +
+                       "; the run has not ended without its report; to end it: sinew resume " +
+                       shell_quoted(options_.run_directory));
+    return false;
   }
 }
 

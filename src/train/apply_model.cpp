@@ -110,7 +110,7 @@ bool model_is_newest(const std::string& directory, Disk& disk) {
 
 Trained from_run(const std::string& directory, Disk& disk) {
   Trained trained;
-  const bool has_model = disk.exists(rundir::file_in(directory, rundir::kModel) + "/model.json");
+  const bool has_model = disk.exists(rundir::file_in(directory, rundir::kModel));
   if (has_model && model_is_newest(directory, disk)) {
     trained = from_model_directory(rundir::file_in(directory, rundir::kModel), disk);
   } else if (const auto newest = checkpoint::load_newest(disk, rundir::file_in(directory, rundir::kCheckpoints));

@@ -89,13 +89,17 @@ int add_build_id(dl_phdr_info* object, size_t, void* into) {
 nlohmann::json numerics() {
   std::ostringstream versions;
   versions << TORCH_VERSION_MAJOR << '.' << TORCH_VERSION_MINOR << '.' << TORCH_VERSION_PATCH;
-  const char* reproducible = std::getenv("MKL_CBWR");
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
   nlohmann::json facts = {{"sinew", "0.1.0"},
                           {"libtorch", versions.str()},
                           {"libc", gnu_get_libc_version()},
                           {"cpu", cpu_model()},
                           {"cpu_capability", at::get_cpu_capability()},
-                          {"mkl_cbwr", reproducible == nullptr ? "" : reproducible}};
+                          {"mkl_cbwr", variable("MKL_CBWR")},
+                          {"mkl_enable_instructions", variable("MKL_ENABLE_INSTRUCTIONS")}};
   for (const auto& [name, id] : build_ids()) facts["build_" + name] = id;
   return facts;
 }

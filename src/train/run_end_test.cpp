@@ -105,6 +105,16 @@ TEST_F(RunEnd, WaitsForALeaseAndSavesEverything) {
   EXPECT_TRUE(rundir::parse_outcome(read_text(system_disk(), run_directory_ + "/report.json")));
 }
 
+// A run without report.json counts as interrupted, so it must not end as if it were done.
+TEST_F(RunEnd, AReportThatTheDiskRefusesIsAnError) {
+  RefusingDisk disk("report.json");
+  disk_ = &disk;
+  EXPECT_EQ(run_in("run").exit_code, 1);
+  disk_ = &system_disk();
+  EXPECT_EQ(run_in("run", true).exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(run_directory_ + "/report.json"));
+}
+
 // report.html is there for people. A disk that refuses it costs a warning, and neither the report nor the exit code.
 TEST_F(RunEnd, APageThatTheDiskRefusesIsAWarning) {
   RefusingDisk disk("report.html");
