@@ -28,6 +28,7 @@ class BatchSizes {
  public:
   BatchSizes(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample);
   int64_t at(int64_t step) const;
+  bool ramp_is_over(int64_t step) const { return step / stage_ >= static_cast<int64_t>(ramp_.size()); }
 
  private:
   std::vector<int64_t> ramp_;

@@ -25,6 +25,7 @@ class CheckedModel final : public Model {
   std::vector<NamedTensor> buffers() override { return inner_->buffers(); }
   void share(size_t index, const torch::Tensor& memory) override { inner_->share(index, memory); }
   std::string identity() const override { return inner_->identity(); }
+  std::string batch_problem(int64_t samples) const override { return inner_->batch_problem(samples); }
   std::vector<std::string> remarks() const override { return inner_->remarks(); }
   bool wants_shadow(size_t index) override { return inner_->wants_shadow(index); }
 

@@ -52,6 +52,10 @@ class Model {
   // and the constants, for a library a digest of its code, and for a built-in architecture "".
   virtual std::string identity() const { return ""; }
 
+  // Returns why the model cannot take batches of so many samples, or "" if it can. A program takes only the sizes for
+  // which it was exported.
+  virtual std::string batch_problem(int64_t /*samples*/) const { return ""; }
+
   // Returns warnings about a model that trains correctly but was probably exported by mistake.
   virtual std::vector<std::string> remarks() const { return {}; }
 

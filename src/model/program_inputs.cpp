@@ -127,6 +127,7 @@ Binding bind(const Program& program, const InputSpec& spec, const SampleSource& 
   binding.one_value = one;
   binding.dtype = scalar_type(meta->dtype);
   binding.of = given.text;
+  if (!one) binding.sample = given.shape;
   return binding;
 }
 
@@ -195,7 +196,19 @@ std::vector<Binding> bind_inputs(const Program& program, const std::vector<std::
     if (found == given.end()) missing_source(program.path, user->name, names);
     bindings.push_back(bind(program, *user, found->second));
   }
+  if (const std::string problem = program::InputSizes(program).problem(shapes_of(bindings, -1)); !problem.empty())
+    throw Error("MODEL_INPUT_MISMATCH", program.path + ": " + problem,
+                "choose other data in model.inputs, or export the model for these sizes (dynamic_shapes)");
   return bindings;
+}
+
+std::vector<Shape> shapes_of(const std::vector<Binding>& bindings, int64_t samples) {
+  std::vector<Shape> shapes;
+  for (const Binding& binding : bindings) {
+    shapes.push_back({samples});
+    shapes.back().insert(shapes.back().end(), binding.sample.begin(), binding.sample.end());
+  }
+  return shapes;
 }
 
 std::vector<Binding> bind_names(const std::string& file, const std::vector<std::string>& names,

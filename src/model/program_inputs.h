@@ -19,6 +19,7 @@ struct Binding {
   bool one_value = false;       // true: the program takes [batch], not [batch, 1]
   at::ScalarType dtype = at::kFloat;
   std::string of = {};  // the source as the job names it: a column's name, "input"
+  Shape sample = {};    // the sizes of one sample, without those of the batch
 };
 
 // Returns why training cannot feed samples to this input, whatever the data. The reason is one of these: the input has
@@ -28,10 +29,13 @@ std::optional<Error> batching_problem(const program::Program& program, const pro
 
 // Returns one binding for each user input of the program. `wanted` (options.inputs) names the source of each input. If
 // it is empty, the first input takes the batch's input and the second one the batch's target. Throws Error for unknown
-// names, for inputs without a source, for shapes or dtypes that do not fit (the message gives both), and for a program
-// that was exported for one batch size only.
+// names, for inputs without a source, for shapes or dtypes that do not fit (the message gives both), for sizes of a
+// sample for which the program was not exported, and for a program that was exported for one batch size only.
 std::vector<Binding> bind_inputs(const program::Program& program, const std::vector<std::string>& wanted,
                                  const data::DataInfo& data);
+
+// Returns the shapes of the inputs for a batch of so many samples; -1: the number is not known yet.
+std::vector<Shape> shapes_of(const std::vector<Binding>& bindings, int64_t samples);
 
 // Does the same as bind_inputs for a model that names its inputs but does not give their shapes. An input in `optional`
 // that has no source gets no binding.

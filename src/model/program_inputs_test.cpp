@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include "base/expected_error.h"
 
 namespace sinew::model {
 namespace {
@@ -170,6 +170,25 @@ TEST(ProgramInputs, ErrorsGiveBothShapesAndTheChoices) {
               bind_inputs(two.program, {"a=2:9", "b=input"}, columns());
             }).find("a sample has 4 [MODEL_INPUTS_INVALID]"),
             std::string::npos);
+}
+
+// The exporter follows the branches of the model's code, so its graph is right only for some sizes.
+TEST(ProgramInputs, TheSamplesMustHaveSizesForWhichTheProgramWasExported) {
+  Maker maker;
+  maker.input("x", ScalarType::f32, {4});
+  maker.input("y", ScalarType::f32, {4});
+  program::TensorMeta &x = *maker.program.graph.values[0].meta, &y = *maker.program.graph.values[1].meta;
+  x.sizes[0].expression = y.sizes[0].expression = "Mul(Integer(2), Symbol('h'))";
+  x.sizes[1].fixed = y.sizes[1].fixed = std::nullopt;
+  x.sizes[1].expression = y.sizes[1].expression = "Symbol('t')";
+  const std::vector<std::string> both = {"x=input", "y=input"}, parts = {"x=input", "y=0:3"};
+  const auto bindings = bind_inputs(maker.program, both, columns());
+  EXPECT_EQ(shapes_of(bindings, 5), (std::vector<Shape>{{5, 4}, {5, 4}}));
+  EXPECT_ERROR(error_of([&] { bind_inputs(maker.program, parts, columns()); }), "MODEL_INPUT_MISMATCH",
+               "input y has the size 3 in dimension 1, but the program was exported for t = 4");
+  maker.program.ranges["t"] = {9, std::nullopt};
+  EXPECT_ERROR(error_of([&] { bind_inputs(maker.program, both, columns()); }), "MODEL_INPUT_MISMATCH",
+               "t is at least 9");
 }
 
 TEST(ProgramInputs, TheFirstOutputMustBeWhatTheLossTakes) {

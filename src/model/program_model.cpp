@@ -65,7 +65,7 @@ std::vector<bool> slots_only_cast(const Plan& plan) {
 }  // namespace
 
 ProgramModel::ProgramModel(const std::string& path)
-    : program_(program::read_program(path)), plan_(compile_graph(program_, program_.graph)) {
+    : program_(program::read_program(path)), plan_(compile_graph(program_, program_.graph)), sizes_(program_) {
   if (const std::vector<Error> refused = refusals(program_, plan_); !refused.empty()) throw Error(refused.front());
   only_cast_ = slots_only_cast(plan_);
   read_inputs();
@@ -214,6 +214,11 @@ void ProgramModel::check_unwritten(const std::vector<uint32_t>& before) const {
 
 std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inputs) {
   SINEW_CHECK(inputs.size() == user_indices_.size(), inputs.size());
+  std::vector<Shape> shapes;
+  for (const torch::Tensor& input : inputs) shapes.push_back(input.sizes().vec());
+  if (const std::string problem = sizes_.problem(shapes); !problem.empty())
+    throw Error("MODEL_INPUT_MISMATCH", program_.path + ": " + problem,
+                "choose other sizes of batches and shards, or export the model for these sizes (dynamic_shapes)");
   std::vector<c10::IValue> all = inputs_;
   for (size_t i = 0; i < inputs.size(); ++i) all[user_indices_[i]] = inputs[i];
   for (const size_t index : copied_) all[index] = all[index].toTensor().clone();

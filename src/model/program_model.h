@@ -25,6 +25,7 @@ class ProgramModel final : public Model {
   void share(size_t index, const torch::Tensor& memory) override;
   bool wants_shadow(size_t index) override { return shadows_.at(index); }
   std::string identity() const override { return to_hex(identity_); }
+  std::string batch_problem(int64_t samples) const override { return sizes_.problem(shapes_of(bindings_, samples)); }
   std::vector<std::string> remarks() const override { return remarks_of(plan_); }
 
   const program::Program& program() const { return program_; }
@@ -44,6 +45,7 @@ class ProgramModel final : public Model {
   program::Program program_;
   Digest identity_;
   Plan plan_;
+  program::InputSizes sizes_;
   bool training_ = true;
   std::vector<Binding> bindings_;
   std::vector<NamedTensor> parameters_, buffers_, constants_;

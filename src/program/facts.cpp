@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/joined.h"
-#include "program/program.h"
+#include "program/size_text.h"
 
 namespace sinew::program {
 namespace {
@@ -26,7 +26,7 @@ std::string fact_shape(const TensorMeta& meta) {
   std::string text = std::string(name_of(meta.dtype)) + " [";
   for (const Dim& dim : meta.sizes) {
     if (&dim != &meta.sizes.front()) text += ", ";
-    text += dim.fixed ? std::to_string(*dim.fixed) : dim.symbol.empty() ? "computed" : dim.symbol;
+    text += size_text(dim);
   }
   return text + "]";
 }

@@ -234,6 +234,41 @@ Array read_tensor(const Program& program, const StoredTensor& stored);
 // share no byte.
 bool share_bytes(const StoredTensor& a, const StoredTensor& b);
 
+// ---- sizes ---------------------------------------------------------------------------------------------------------
+
+// Knows for which sizes of its inputs a program was exported. The exporter followed the branches of the model's code
+// for some sizes, so the graph may compute something else than the model for other sizes, without an error.
+class InputSizes {
+ public:
+  explicit InputSizes(const Program& program);
+  ~InputSizes();
+  InputSizes(const InputSizes&) = delete;
+  InputSizes& operator=(const InputSizes&) = delete;
+
+  // Returns what does not fit, or "" if the program takes inputs of these shapes. `shapes` has one shape for each input
+  // of kind user, in order; a size of -1 is not known yet. Solves the symbols from the sizes. Does not compare a size
+  // whose expression it cannot compute.
+  std::string problem(const std::vector<Shape>& shapes) const;
+
+  struct Expression;
+
+ private:
+  struct Size {
+    std::optional<int64_t> fixed;
+    std::string text;                    // of the expression: "2*s39"
+    std::vector<Expression> expression;  // empty, or one
+  };
+  struct Input {
+    std::string name;
+    bool described;  // false: the file does not give its shape
+    std::vector<Size> sizes;
+  };
+  std::string range_problem(const std::string& symbol, int64_t value) const;
+
+  std::vector<Input> inputs_;
+  std::map<std::string, SymbolRange> ranges_;
+};
+
 // ---- cost ----------------------------------------------------------------------------------------------------------
 
 // Counts the floating-point operations of the products in one forward pass: linear layers, matrix products,

@@ -43,6 +43,9 @@ class Engine {
   // The samples of the next step; count is never 0.
   data::StepRange next_range() const;
   int64_t batch_size(Step step) const;  // from the job and the control log
+  // Throws Error if the model cannot take a shard of this training, or a part of its evaluations, because it has too
+  // many or too few samples. Without this, a run could fail after hours, at the smaller last batch of an epoch.
+  void check_sizes() const;
   // Commits one step with the learning rate of the leader's message; a worker that is alone leads. With `want_norm`,
   // returns the gradient's norm even if nothing is clipped. With `explain`, the error of a step that diverges says what
   // was not finite first; to find that, the whole step is computed once more.

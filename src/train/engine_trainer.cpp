@@ -19,7 +19,9 @@ EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data
                             .prefetcher = &prefetcher_,
                             .reducer = own_reducer_.get(),
                             .on_work = options.on_work,
-                            .faults = options.faults}) {}
+                            .faults = options.faults}) {
+  engine_.check_sizes();
+}
 
 loop::Plan EngineTrainer::plan() {
   model::Model& model = engine_.replica(0);

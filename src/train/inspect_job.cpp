@@ -33,6 +33,7 @@ std::string first_step(const spec::Job& resolved, const data::Dataset& dataset, 
   options.prefetcher = &prefetcher;
   options.reducer = reducer.get();
   Engine engine(options);
+  engine.check_sizes();
   const StepResult result = engine.step(rate, /*want_norm=*/false);
   return "loss " + rounded_text(result.loss, 4) + " of " + std::to_string(result.samples) + " samples";
 }

@@ -100,6 +100,24 @@ class Bytes(Linear):
         return super().forward(x.float())
 
 
+class Branching(Linear):
+    """The exporter follows one branch only, so the graph is right for small batches."""
+
+    def forward(self, x):
+        return super().forward(x) if x.shape[0] <= 8 else super().forward(-x)
+
+
+class Erasing(nn.Module):
+    """A valid model: it writes into one of its inputs, which has the same source as the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(64, CLASSES)
+
+    def forward(self, left, right):
+        return self.body((left.zero_() + right).flatten(1))
+
+
 class SharedNorm(nn.Module):
     """A valid model: one batch norm under two names, and two buffers that are parts of one tensor."""
 
@@ -135,7 +153,9 @@ REFUSED = {
 }
 # Models that Sinew refuses only when it runs them.
 WHEN_RUN = {"clamped_view": (ClampedView, (IMAGE,), (ANY,), "the program writes to its parameter head.weight")}
-TRAINED = {"shared_norm": (SharedNorm, (IMAGE,), (ANY,), "")}
+TRAINED = {"shared_norm": (SharedNorm, (IMAGE,), (ANY,), ""),
+           "erasing": (Erasing, (IMAGE, IMAGE.clone()), (ANY, ANY), ""),
+           "branching": (Branching, (IMAGE,), ({0: torch.export.Dim("batch", max=8)},), "")}
 
 
 def write(name, folder):

@@ -95,6 +95,17 @@ logging: {{interval: 50st}}
         self.assertGreater(weights["left"].abs().sum(), 0)
         self.assertEqual(weights["right"].abs().sum(), 0)
 
+    def test_sizes_outside_of_those_of_the_export_are_refused_before_the_first_step(self):
+        import program_refused as refused
+        done = sp.run("inspect", refused.write("branching", self.path), check=0)
+        self.assertIn("0 to 8", done.stdout)
+        job = self.job("branching", LINEAR)  # 32 samples in 2 shards, and fewer at the end of an epoch
+        done = sp.run("train", job, "--run-dir", self.path / "branching", check=1)
+        self.assertIn("samples do not fit the model: input x has the size", done.stderr)
+        done = sp.run("inspect", job, check=1)
+        self.assertIn("is at most 8", done.stderr)
+        sp.run("train", job, "trainer.shards=4", "--run-dir", self.path / "branching-4", check=0)
+
     def test_the_exported_model_is_the_one_that_was_trained(self):
         """Replaces the file by another model in the middle of a run."""
         import torch
