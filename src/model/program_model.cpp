@@ -81,10 +81,15 @@ ProgramModel::ProgramModel(const std::string& path)
   choose_copies();
 }
 
-// Chooses the inputs that each run copies. Until the backward pass, autograd keeps the tensors that a functional graph
-// has read. So the graph must read copies of the buffers that are written back at its end. Evaluation must change no
-// buffer, even if the graph was exported for training. So it copies every buffer that the graph writes to.
+// Chooses the inputs that each run copies. The caller still needs its own inputs: two of them may be one tensor, and
+// the loss compares with the target. So the graph writes only into copies of them. Until the backward pass, autograd
+// keeps the tensors that a functional graph has read. So the graph must read copies of the buffers that are written
+// back at its end. Evaluation must change no buffer, even if the graph was exported for training. So it copies every
+// buffer that the graph writes to.
 void ProgramModel::choose_copies() {
+  for (const size_t index : user_indices_) {
+    if (plan_.written[index]) copied_.push_back(index);
+  }
   for (size_t b = 0; b < buffers_.size(); ++b) {
     const size_t index = buffer_indices_[b];
     if (std::ranges::any_of(mutated_, [&](const auto& m) { return m.second == b; })) copied_.push_back(index);

@@ -145,7 +145,8 @@ void ScriptModel::share(size_t index, const torch::Tensor& memory) {
 torch::Tensor ScriptModel::forward(const torch::Tensor& input, const torch::Tensor& target) {
   const torch::jit::GraphOptimizerEnabledGuard as_it_stands(false);
   torch::jit::Kwargs given;
-  for (const Binding& binding : bindings_) given.emplace(binding.name, bound(binding, input, target));
+  // A module may write into its arguments, of which the caller still needs the batch and the target.
+  for (const Binding& binding : bindings_) given.emplace(binding.name, bound(binding, input, target).clone());
   std::vector<uint32_t> before;  // the versions of tensors, which every write raises
   for (const NamedTensor& parameter : parameters_) before.push_back(parameter.tensor._version());
   const torch::Tensor made = tensor_in(path_, module_.get_method("forward")({}, given));

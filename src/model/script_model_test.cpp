@@ -240,6 +240,21 @@ TEST_F(Script, ViewsOfOneMemoryAreRefused) {
   }
 }
 
+TEST_F(Script, WritesToAnArgumentStayInTheModule) {
+  spec::ModelOptions options =
+      script(save("def forward(self, left, right, target):\n"
+                  "  left.zero_()\n"
+                  "  target.zero_()\n"
+                  "  return torch.linear(left + right, self.w, self.b)\n"));
+  options.inputs = {"left=input", "right=input", "target=target"};
+  const auto model = make_model(options, table(), 3, 1);
+  const torch::Tensor x = synthetic_input(table(), 4), given = x.clone(), target = torch::ones({4}, torch::kLong);
+  EXPECT_TRUE(torch::equal(model->forward(x, target),
+                           torch::linear(given, model->parameters()[0].tensor, model->parameters()[1].tensor)));
+  EXPECT_TRUE(torch::equal(x, given));
+  EXPECT_TRUE(torch::equal(target, torch::ones({4}, torch::kLong)));
+}
+
 TEST_F(Script, BindsInputsByName) {
   spec::ModelOptions options;
   options.name = "torchscript";

@@ -106,6 +106,18 @@ logging: {{interval: 50st}}
         self.assertIn("is at most 8", done.stderr)
         sp.run("train", job, "trainer.shards=4", "--run-dir", self.path / "branching-4", check=0)
 
+    def test_a_program_writes_only_into_copies_of_its_inputs(self):
+        import program_refused as refused
+        import torch
+        refused.write("erasing", self.path)
+        form = "trainer: {max_duration: 20st, batch_size: 32}\noptimizer: {name: sgd, lr: 0.1}\n"
+        job = self.job("erasing", form)
+        job.write_text(job.read_text().replace(".pt2}", ".pt2, inputs: [left=input, right=input]}", 1))
+        sp.run("train", job, "--run-dir", self.path / "erasing", check=0)
+        before = torch.export.load(self.path / "erasing.pt2").state_dict["body.weight"]
+        after = torch.export.load(self.path / "erasing/model/model.pt2").state_dict["body.weight"]
+        self.assertFalse(torch.equal(before, after), "the other input was erased, too")
+
     def test_the_exported_model_is_the_one_that_was_trained(self):
         """Replaces the file by another model in the middle of a run."""
         import torch
