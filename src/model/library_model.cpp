@@ -60,6 +60,8 @@ std::unique_ptr<Model> make_library(const spec::ModelOptions& options, const dat
   if (model->parameters().empty())
     throw Error("MODEL_NO_PARAMETERS", options.file + ": its model has no parameters",
                 "register them with register_module and register_parameter");
+  check_storable(options.file, model->parameters());
+  check_storable(options.file, model->buffers());
   check_evaluation(*model, options.file, data, outputs);
   return model;
 }

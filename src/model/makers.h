@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "model/model.h"
 
 namespace sinew::model {
@@ -47,6 +48,15 @@ class ExpectedOutput {
 // Returns a model that does the same, but checks its output at every forward pass.
 std::unique_ptr<Model> with_checked_output(std::unique_ptr<Model> model, ExpectedOutput expected);
 
+// These functions find tensors that a safetensors file cannot hold. Without them, a training would run to its end and
+// then lose its model. check_storable throws Error; the others return it.
+void check_storable(const std::string& file, const std::vector<NamedTensor>& tensors);
+Error reserved_name(const std::string& file, const std::string& name);
+Error type_not_stored(const std::string& file, const std::string& name, const std::string& type);
+inline constexpr const char* kReservedName = "__metadata__";
+// Returns the error for a model of which nothing is trained.
+Error nothing_to_train(const std::string& file, const std::string& hint);
+
 // From this call on, allocating a tensor of 256 MiB or more throws an error if the tensor is larger than the free
 // memory. Without this limit, Linux would end the process. The limit applies to the whole process; later calls do
 // nothing. Smaller tensors are not checked, because reading the free memory takes time.
@@ -57,6 +67,7 @@ uint64_t free_memory(const std::string& meminfo, const std::string& max, const s
                      const std::string& stat);
 
 // inspect_file and save_model_file call these functions, one for each kind of file.
+std::string problem_of(const std::string& file, const Error& error);  // the line that inspect shows
 FileReport inspect_program(const std::string& file);
 FileReport inspect_script(const std::string& file);
 FileReport inspect_library(const std::string& file);

@@ -74,6 +74,12 @@ class TemporaryFile {
 
 }  // namespace
 
+std::string problem_of(const std::string& file, const Error& error) {
+  std::string what = error.what();
+  if (what.starts_with(file + ": ")) what.erase(0, file.size() + 2);
+  return what + (error.hint.empty() ? "" : " / " + error.hint);
+}
+
 FileReport inspect_file(const std::string& file) {
   if (file.ends_with(".pt2")) return inspect_program(file);
   if (file.ends_with(".so")) return inspect_library(file);

@@ -1,9 +1,12 @@
 #include "model/program_refusals.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "base/check.h"
+#include "model/makers.h"
+#include "model/program_inputs.h"
 
 namespace sinew::model {
 namespace {
@@ -62,6 +65,19 @@ void refuse_shared(const Program& program, const std::vector<Weight>& weights, s
   }
 }
 
+// The elements of an expanded tensor would have different gradients, but only one place in the file.
+void refuse_unstorable(const Program& program, const Weight& weight, std::vector<Error>& refused) {
+  if (weight.spec->name == kReservedName) refused.push_back(reserved_name(program.path, weight.spec->name));
+  if (!weight.parameter && !dtype_of(weight.stored->dtype))
+    refused.push_back(type_not_stored(program.path, weight.spec->name, std::string(name_of(weight.stored->dtype))));
+  if ((weight.parameter || weight.changes) &&
+      program::may_repeat_elements(weight.stored->sizes, weight.stored->strides))
+    refused.push_back(Error("MODEL_SHARED_MEMORY",
+                            program.path + ": elements of " + text(weight) +
+                                " are views of one memory (expand), so training would make them diverge",
+                            "clone it before the export, or expand it in forward"));
+}
+
 }  // namespace
 
 Error writes_to(const std::string& file, const std::string& name, bool parameter) {
@@ -113,6 +129,7 @@ std::vector<Error> refusals(const Program& program, const Plan& plan) {
     if (spec.kind == Kind::constant) continue;
     const bool changes = parameter ? !value.meta || value.meta->requires_grad : written || mutated.contains(spec.name);
     weights.push_back({&spec, &stored, parameter, changes});
+    refuse_unstorable(program, weights.back(), refused);
   }
   refuse_shared(program, weights, refused);
   while (refused.size() > kMostRefusals) refused.pop_back();

@@ -118,9 +118,16 @@ void ScriptModel::read_parameters() {
                   path_ + ": parameter " + item.name + " is " + toString(item.value.scalar_type()) +
                       ", but parameters are trained in float32",
                   "save model.float(); for bfloat16 set trainer.precision: bf16");
+    if (program::may_repeat_elements(item.value.sizes().vec(), item.value.strides().vec()))
+      throw Error("MODEL_SHARED_MEMORY",
+                  path_ + ": elements of parameter " + item.name +
+                      " are views of one memory (expand), so training would make them diverge",
+                  "clone it before saving the module, or expand it in forward");
     parameters_.push_back({item.name, item.value});
   }
   for (const auto& item : module_.named_buffers()) buffers_.push_back({item.name, item.value});
+  check_storable(path_, parameters_);
+  check_storable(path_, buffers_);
   refuse_shared(path_, parameters_, buffers_);
   if (parameters_.empty())
     throw Error("MODEL_NO_PARAMETERS", path_ + " has no parameters",

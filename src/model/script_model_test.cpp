@@ -240,6 +240,30 @@ TEST_F(Script, ViewsOfOneMemoryAreRefused) {
   }
 }
 
+TEST_F(Script, TensorsThatCannotBeStoredAreRefused) {
+  const auto refused = [&](const std::function<void(torch::jit::Module&)>& add) {
+    torch::jit::Module module = made(kPlain);
+    add(module);
+    const std::string path = scratch_.file("odd.pt");
+    module.save(path);
+    const FileReport report = inspect_file(path);
+    EXPECT_EQ(report.problems.size(), 1U) << "inspect promises what training refuses";
+    return error_of([&] { make_model(script(path), table(), 3, 1); });
+  };
+  EXPECT_ERROR(refused([](auto& module) {
+                 module.register_parameter("p", torch::ones({1}).expand({3}).set_requires_grad(true), false);
+               }),
+               "MODEL_SHARED_MEMORY", "elements of parameter p");
+  EXPECT_ERROR(refused([](auto& module) {
+                 module.register_parameter("__metadata__", torch::ones({3}).set_requires_grad(true), false);
+               }),
+               "MODEL_NAME_RESERVED", "__metadata__");
+  EXPECT_ERROR(refused([](auto& module) { module.register_buffer("c", torch::ones({3}, torch::kComplexFloat)); }),
+               "MODEL_BUFFER_TYPE", "buffer c is ComplexFloat");
+  EXPECT_ERROR(refused([](auto& module) { module.register_buffer("c", torch::ones({3}, torch::kUInt16)); }),
+               "MODEL_BUFFER_TYPE", "buffer c is UInt16");
+}
+
 TEST_F(Script, WritesToAnArgumentStayInTheModule) {
   spec::ModelOptions options =
       script(save("def forward(self, left, right, target):\n"

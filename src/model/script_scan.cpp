@@ -133,6 +133,12 @@ FileReport inspect_script(const std::string& file) {
   ScriptScan scan = scan_script(module);
   for (const std::string& remark : scan.remarks) report.lines.push_back("remark\t" + remark + "\t");
   report.problems.insert(report.problems.end(), scan.problems.begin(), scan.problems.end());
+  if (!report.problems.empty()) return report;
+  try {
+    const ScriptModel model(file);  // as training makes it
+  } catch (const Error& error) {
+    report.problems.push_back(problem_of(file, error));
+  }
   return report;
 }
 

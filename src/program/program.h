@@ -234,6 +234,9 @@ Array read_tensor(const Program& program, const StoredTensor& stored);
 // share no byte.
 bool share_bytes(const StoredTensor& a, const StoredTensor& b);
 
+// Returns whether elements of one tensor may share memory, as those of an expanded tensor do.
+bool may_repeat_elements(const Shape& sizes, const Shape& strides);
+
 // ---- sizes ---------------------------------------------------------------------------------------------------------
 
 // Knows for which sizes of its inputs a program was exported. The exporter followed the branches of the model's code

@@ -170,6 +170,21 @@ bool share_bytes(const StoredTensor& a, const StoredTensor& b) {
   return shared;
 }
 
+bool may_repeat_elements(const Shape& sizes, const Shape& strides) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return false;
+    if (sizes[d] > 1) dimensions.emplace_back(strides[d], sizes[d]);
+  }
+  std::ranges::sort(dimensions);
+  int64_t reach = 0;  // the largest distance of two elements in the dimensions so far
+  for (const auto& [stride, size] : dimensions) {
+    if (stride <= reach) return true;
+    reach += (size - 1) * stride;
+  }
+  return false;
+}
+
 bool is_dense(const StoredTensor& stored) {
   int64_t expected = 1;
   for (size_t d = stored.sizes.size(); d-- > 0;) {

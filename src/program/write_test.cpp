@@ -120,6 +120,16 @@ TEST(Weights, ShareBytesOnlyIfTheyOverlap) {
   EXPECT_FALSE(share("none", "odd"));
 }
 
+TEST(Weights, AnExpandedTensorRepeatsItsElements) {
+  EXPECT_TRUE(may_repeat_elements({3}, {0}));
+  EXPECT_TRUE(may_repeat_elements({2, 3}, {1, 1}));
+  EXPECT_FALSE(may_repeat_elements({2, 3}, {3, 1}));
+  EXPECT_FALSE(may_repeat_elements({3, 2}, {1, 3}));
+  EXPECT_FALSE(may_repeat_elements({1, 4}, {0, 1}));
+  EXPECT_FALSE(may_repeat_elements({0, 4}, {0, 0}));
+  EXPECT_FALSE(may_repeat_elements({}, {}));
+}
+
 TEST(Write, RepeatedElementsOfAViewMustAgree) {
   Sample sample;
   sample.weights["config"]["r"] = payload("weight_2", false, tensor_meta(7, {2, 3}, {0, 1}, 2));

@@ -100,6 +100,33 @@ class Bytes(Linear):
         return super().forward(x.float())
 
 
+class Expanded(Linear):
+    def __init__(self):
+        super().__init__()
+        self.shift = nn.Parameter(torch.ones(1).expand(CLASSES))
+
+    def forward(self, x):
+        return super().forward(x) + self.shift
+
+
+class Reserved(Linear):
+    def __init__(self):
+        super().__init__()
+        self.register_parameter("__metadata__", nn.Parameter(torch.ones(CLASSES)))
+
+    def forward(self, x):
+        return super().forward(x) + getattr(self, "__metadata__")
+
+
+class WithBuffer(Linear):
+    def __init__(self, dtype):
+        super().__init__()
+        self.register_buffer("turn", torch.ones(CLASSES, dtype=dtype))
+
+    def forward(self, x):
+        return super().forward(x) + (self.turn.real if self.turn.is_complex() else self.turn.float())
+
+
 class Branching(Linear):
     """The exporter follows one branch only, so the graph is right for small batches."""
 
@@ -149,6 +176,10 @@ REFUSED = {
     "half": (Half, (IMAGE,), (ANY,), "is float16, but parameters are trained in float32"),
     "fixed_batch": (Linear, (IMAGE,), None, "input x was exported for batches of exactly 4"),
     "number": (Scaled, (IMAGE, 3), (ANY, torch.export.Dim.DYNAMIC), "input k is a number, not a tensor"),
+    "expanded": (Expanded, (IMAGE,), (ANY,), "elements of parameter shift are views of one memory"),
+    "reserved": (Reserved, (IMAGE,), (ANY,), "has the name __metadata__"),
+    "complex": (lambda: WithBuffer(torch.complex64), (IMAGE,), (ANY,), "buffer turn is complex64"),
+    "unsigned": (lambda: WithBuffer(torch.uint16), (IMAGE,), (ANY,), "buffer turn is uint16"),
     "bytes": (Bytes, (torch.zeros(4, 1, 8, 8, dtype=torch.uint8),), (ANY,), "input x takes uint8 [batch, 1, 8, 8]"),
 }
 # Models that Sinew refuses only when it runs them.
