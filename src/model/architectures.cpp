@@ -1,4 +1,5 @@
 // Lists the architectures, and implements helpers that their makers share.
+#include <algorithm>
 #include <sstream>
 
 #include "base/error.h"
@@ -69,6 +70,8 @@ std::unique_ptr<Model> make_model(const spec::ModelOptions& options, const data:
       for (const size_t p : parameters_like(pattern, parameters, "model.freeze"))
         parameters[p].tensor.set_requires_grad(false);
     }
+    if (std::ranges::none_of(parameters, [](const NamedTensor& known) { return known.tensor.requires_grad(); }))
+      throw nothing_to_train(options.file, "take patterns out of model.freeze, or set requires_grad in the model");
     return model;
   }
   throw Error("MODEL_UNKNOWN_NAME", "there is no architecture '" + options.name + "'", "run sinew schema for the list");

@@ -156,6 +156,14 @@ std::map<std::string, SampleSource> sources(const std::string& file, const std::
   return given;
 }
 
+// Returns nullptr if the first output is no value of the graph.
+const program::Value* first_value(const Program& program) {
+  const size_t first = first_output(program);
+  if (first == program.outputs.size()) return nullptr;
+  const auto* ref = std::get_if<program::ValueRef>(&program.outputs[first].value.value);
+  return ref ? &program.graph.values.at(static_cast<size_t>(ref->id)) : nullptr;
+}
+
 [[noreturn]] void missing_source(const std::string& file, const std::string& name,
                                  const std::vector<std::string>& names) {
   throw Error("MODEL_INPUTS_INVALID", file + ": input " + name + " has no source",
@@ -229,15 +237,30 @@ std::vector<Binding> bind_names(const std::string& file, const std::vector<std::
   return bindings;
 }
 
-void check_output(const Program& program, const data::DataInfo& data, int64_t outputs) {
+size_t first_output(const Program& program) {
   const auto first = std::ranges::find_if(program.outputs, [](const program::OutputSpec& spec) {
     return spec.kind == program::OutputSpec::Kind::user || spec.kind == program::OutputSpec::Kind::loss;
   });
-  const auto* ref = first == program.outputs.end() ? nullptr : std::get_if<program::ValueRef>(&first->value.value);
-  const program::Value* value = ref ? &program.graph.values.at(static_cast<size_t>(ref->id)) : nullptr;
+  return static_cast<size_t>(first - program.outputs.begin());
+}
+
+std::optional<Error> output_problem(const Program& program) {
+  const program::Value* value = first_value(program);
   if (!value || value->kind != program::ValueKind::tensor || !value->meta)
-    throw Error("MODEL_OUTPUT_MISMATCH", program.path + ": its first output is not a tensor",
-                "return the prediction, or the loss, first");
+    return Error("MODEL_OUTPUT_MISMATCH", program.path + ": its first output is not a tensor",
+                 "return the prediction, or the loss, first");
+  using program::ScalarType;
+  const ScalarType type = value->meta->dtype;
+  if (is_real(type) || type == ScalarType::f16 || type == ScalarType::bf16) return std::nullopt;
+  return Error(
+      "MODEL_OUTPUT_MISMATCH",
+      program.path + ": its first output is " + std::string(name_of(type)) + ", but the loss takes real numbers",
+      "return the prediction, or the loss, first, as a float32 tensor");
+}
+
+void check_output(const Program& program, const data::DataInfo& data, int64_t outputs) {
+  if (const auto problem = output_problem(program)) throw Error(*problem);
+  const program::Value* value = first_value(program);
   const std::vector<Dim>& sizes = value->meta->sizes;
   if (outputs == 0) {
     if (sizes.empty()) return;

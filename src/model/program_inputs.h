@@ -43,6 +43,14 @@ std::vector<Binding> bind_names(const std::string& file, const std::vector<std::
                                 const std::vector<std::string>& optional, const std::vector<std::string>& wanted,
                                 const data::DataInfo& data);
 
+// Returns the index of the first output that the program returns to its caller, or the number of outputs if there is
+// none.
+size_t first_output(const program::Program& program);
+
+// Returns why no loss can take the program's first output: it is not a tensor of real numbers. Returns nullopt if one
+// can.
+std::optional<Error> output_problem(const program::Program& program);
+
 // Throws Error if the loss cannot take the program's first output. The loss takes `outputs` numbers for each sample (or
 // token), or one number if `outputs` is 0.
 void check_output(const program::Program& program, const data::DataInfo& data, int64_t outputs);

@@ -191,6 +191,23 @@ TEST(ProgramInputs, TheSamplesMustHaveSizesForWhichTheProgramWasExported) {
                "t is at least 9");
 }
 
+TEST(ProgramInputs, TheFirstOutputMustBeATensorOfRealNumbers) {
+  Maker maker;
+  maker.output({3});
+  EXPECT_FALSE(output_problem(maker.program));
+  EXPECT_EQ(first_output(maker.program), 0U);
+  maker.program.graph.values.back().meta->dtype = ScalarType::bf16;
+  EXPECT_FALSE(output_problem(maker.program));
+  for (const ScalarType type : {ScalarType::i64, ScalarType::boolean, ScalarType::c64}) {
+    maker.program.graph.values.back().meta->dtype = type;
+    EXPECT_NE(std::string(output_problem(maker.program)->what()).find("takes real numbers"), std::string::npos);
+  }
+  for (const program::Argument& value : {program::Argument{int64_t{3}}, program::Argument{program::None{}}}) {
+    maker.program.outputs[0].value = value;
+    EXPECT_NE(std::string(output_problem(maker.program)->what()).find("is not a tensor"), std::string::npos);
+  }
+}
+
 TEST(ProgramInputs, TheFirstOutputMustBeWhatTheLossTakes) {
   Maker maker;
   maker.output({10});

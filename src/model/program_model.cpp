@@ -266,6 +266,8 @@ std::unique_ptr<Model> make_program(const spec::ModelOptions& options, const dat
   remember_model_file(options.file);
   limit_allocations();
   auto model = std::make_unique<ProgramModel>(options.file);
+  const std::vector<Error> refused = training_refusals(model->program(), model->plan());
+  if (!refused.empty()) throw Error(refused.front());
   model->bind(bind_inputs(model->program(), options.inputs, data));
   check_output(model->program(), data, outputs);
   return model;

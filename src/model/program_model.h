@@ -29,6 +29,7 @@ class ProgramModel final : public Model {
   std::vector<std::string> remarks() const override { return remarks_of(plan_); }
 
   const program::Program& program() const { return program_; }
+  const Plan& plan() const { return plan_; }
   // Runs the program on one tensor for each input of kind user, in order. Returns all user outputs.
   std::vector<c10::IValue> run(const std::vector<torch::Tensor>& inputs);
 

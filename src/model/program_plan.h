@@ -98,6 +98,11 @@ Function symbolic_function(const std::string& target);  // nullptr if no functio
 HigherOrderRun higher_order_function(const std::string& name);
 void begin_run();  // resets the count of loop rounds, which is bounded; call it before run_plan for a whole program
 void mark_writes(Plan& plan);  // fills in written and overwritten
+// Returns whether a gradient of output number `output` may reach one of the inputs that are `trained`. Returns true if
+// in doubt.
+bool gradient_reaches(const Plan& plan, const std::vector<bool>& trained, size_t output);
+// Returns warnings about operators that draw random numbers in evaluation too.
+std::vector<std::string> random_in_evaluation(const Plan& plan);
 // Returns warnings about operators that do not train because the program was exported in evaluation mode.
 std::vector<std::string> remarks_of(const Plan& plan);
 at::ScalarType scalar_type(program::ScalarType type);

@@ -99,6 +99,27 @@ bool same_memory(const StoredTensor& a, const StoredTensor& b) {
   return a.offset == b.offset && a.sizes == b.sizes && a.strides == b.strides && a.member == b.member;
 }
 
+std::vector<Error> training_refusals(const Program& program, const Plan& plan) {
+  std::vector<Error> refused;
+  std::vector<bool> trained;  // by input of the plan
+  for (const InputSpec& spec : program.inputs) {
+    if (spec.kind == Kind::user_constant) continue;
+    const auto& meta = program.graph.values.at(static_cast<size_t>(spec.value)).meta;
+    trained.push_back(spec.kind == Kind::parameter && (!meta || meta->requires_grad));
+  }
+  const bool none = std::ranges::find(trained, true) == trained.end();
+  if (none)
+    refused.push_back(nothing_to_train(program.path, "export it with nn.Parameters whose requires_grad is true"));
+  if (auto problem = output_problem(program)) {
+    refused.push_back(std::move(*problem));
+  } else if (!none && !gradient_reaches(plan, trained, first_output(program))) {
+    refused.push_back(Error("MODEL_OUTPUT_MISMATCH",
+                            program.path + ": its first output does not depend on a trained parameter",
+                            "return it without detach() and torch.no_grad()"));
+  }
+  return refused;
+}
+
 std::vector<Error> refusals(const Program& program, const Plan& plan) {
   std::vector<Error> refused;
   std::vector<Weight> weights;

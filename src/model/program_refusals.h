@@ -15,6 +15,10 @@ namespace sinew::model {
 // checks each run for others. Returns at most 20 errors.
 std::vector<Error> refusals(const program::Program& program, const Plan& plan);
 
+// Finds the reasons why training cannot use a program that can run: nothing is trained, or the first output is no
+// tensor of real numbers or depends on no trained parameter.
+std::vector<Error> training_refusals(const program::Program& program, const Plan& plan);
+
 // Returns the error for a program that writes to a parameter or to a constant. All lanes share the memory of a
 // parameter, and constants are not merged between lanes.
 Error writes_to(const std::string& file, const std::string& name, bool parameter);

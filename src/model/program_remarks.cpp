@@ -1,5 +1,8 @@
-// Finds operators that a program keeps in evaluation mode while it is trained.
+// Finds operators that a program keeps in evaluation mode while it is trained, and random ones that it keeps in
+// evaluation.
 #include <map>
+#include <optional>
+#include <set>
 
 #include "model/program_plan.h"
 
@@ -33,13 +36,43 @@ std::string fixed_in_evaluation(const Instruction& instruction) {
   return drops_nothing ? "" : " drops nothing in training";
 }
 
+struct Found {
+  std::string first;  // the first such node
+  size_t others = 0;
+};
+std::string like_others(const Found& found) {
+  return found.others == 0 ? "" : ", like " + std::to_string(found.others) + " others";
+}
+
+void find_random(const Plan& plan, std::optional<Found>& found) {
+  static const std::set<std::string> names = {"bernoulli",   "bernoulli_",   "cauchy_", "exponential_", "geometric_",
+                                              "log_normal_", "normal",       "normal_", "rand",         "rand_like",
+                                              "randint",     "randint_like", "randn",   "randn_like",   "random_",
+                                              "randperm",    "uniform_"};
+  for (const Instruction& instruction : plan.instructions) {
+    if (instruction.higher) {
+      for (const Plan& body : instruction.higher->bodies) find_random(body, found);
+    }
+    constexpr size_t kPrefix = std::string_view("aten::").size();
+    if (!instruction.op) continue;
+    const std::string name = instruction.target.substr(kPrefix);
+    if (!names.contains(name.substr(0, name.find('.')))) continue;
+    if (found) ++found->others;
+    if (!found) found = Found{node_text(instruction)};
+  }
+}
+
 }  // namespace
 
+std::vector<std::string> random_in_evaluation(const Plan& plan) {
+  std::optional<Found> found;
+  find_random(plan, found);
+  if (!found) return {};
+  return {found->first + " draws random numbers in evaluation too" + like_others(*found) +
+          ": the graph does not say that they belong to training"};
+}
+
 std::vector<std::string> remarks_of(const Plan& plan) {
-  struct Found {
-    std::string first;  // the first such node
-    size_t others = 0;
-  };
   std::map<std::string, Found> all;
   for (const Instruction& instruction : plan.instructions) {
     if (!instruction.op) continue;
@@ -50,8 +83,7 @@ std::vector<std::string> remarks_of(const Plan& plan) {
   }
   std::vector<std::string> remarks;
   for (const auto& [what, found] : all) {
-    const std::string others = found.others == 0 ? "" : ", like " + std::to_string(found.others) + " others";
-    remarks.push_back(found.first + what + others +
+    remarks.push_back(found.first + what + like_others(found) +
                       ": the program was exported in evaluation mode; to train this, export it after model.train()");
   }
   return remarks;

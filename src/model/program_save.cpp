@@ -26,19 +26,20 @@ FileReport inspect_program(const std::string& file) {
   const program::Program program = program::read_program(file);
   FileReport report;
   const Plan plan = compile_graph(program, program.graph, &report.problems);
+  for (const std::string& remark : random_in_evaluation(plan)) report.lines.push_back("remark\t" + remark + "\t");
   for (const std::string& remark : remarks_of(plan)) report.lines.push_back("remark\t" + remark + "\t");
+  const bool runs = report.problems.empty();
   std::vector<Error> refused = refusals(program, plan);
+  if (runs) {  // the plan is complete
+    for (Error& error : training_refusals(program, plan)) refused.push_back(std::move(error));
+  }
   for (const program::InputSpec& spec : program.inputs) {
     const bool tensor = spec.kind == program::InputSpec::Kind::user &&
                         program.graph.values.at(static_cast<size_t>(spec.value)).kind == program::ValueKind::tensor;
     if (!tensor) continue;
     if (const auto none = batching_problem(program, spec)) refused.push_back(*none);
   }
-  for (const Error& error : refused) {
-    std::string what = error.what();
-    if (what.starts_with(file + ": ")) what.erase(0, file.size() + 2);
-    report.problems.push_back(what + " / " + error.hint);
-  }
+  for (const Error& error : refused) report.problems.push_back(problem_of(file, error));
   constexpr size_t kMostShown = 20;
   if (const size_t all = report.problems.size(); all > kMostShown) {
     report.problems.resize(kMostShown);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/check.h"
@@ -58,13 +59,31 @@ std::pair<torch::jit::Module, std::string> owner_of(torch::jit::Module module, c
   return {module, name.substr(begin)};
 }
 
+Error no_tensor(const std::string& path, const c10::Type& type) {
+  return Error("MODEL_OUTPUT_MISMATCH", path + ": forward returns " + type.repr_str() + ", not a tensor",
+               "return the prediction, or the loss, first");
+}
+
 torch::Tensor tensor_in(const std::string& path, const c10::IValue& value) {
   if (value.isTensor()) return value.toTensor();
   if (value.isTuple() && !value.toTupleRef().elements().empty() && value.toTupleRef().elements()[0].isTensor())
     return value.toTupleRef().elements()[0].toTensor();
   if (value.isTensorList() && !value.toTensorVector().empty()) return value.toTensorVector()[0];
-  throw Error("MODEL_OUTPUT_MISMATCH", path + ": forward returns " + value.type()->repr_str() + ", not a tensor",
-              "return the prediction, or the loss, first");
+  throw no_tensor(path, *value.type());
+}
+
+// Throws Error if the declared type of forward's result shows that its first part is no tensor.
+void check_result(const std::string& path, const c10::FunctionSchema& schema) {
+  if (schema.returns().size() != 1) return;
+  const c10::TypePtr result = schema.returns()[0].type();
+  c10::TypePtr first = result;
+  if (const auto list = result->cast<c10::ListType>()) first = list->getElementType();
+  if (const auto tuple = result->cast<c10::TupleType>(); tuple && !tuple->elements().empty())
+    first = tuple->elements()[0];
+  using Kind = c10::TypeKind;
+  const std::set<Kind> never = {Kind::DictType, Kind::TupleType,  Kind::ListType, Kind::IntType,   Kind::FloatType,
+                                Kind::BoolType, Kind::StringType, Kind::NoneType, Kind::NumberType};
+  if (never.contains(first->kind())) throw no_tensor(path, *result);
 }
 
 }  // namespace
@@ -99,6 +118,7 @@ ScriptModel::ScriptModel(const std::string& path)
                 "use torch.jit.script, which keeps the difference between model.train() and model.eval()");
   }
   remarks_ = scan.remarks;
+  check_result(path, module_.get_method("forward").function().getSchema());
   read_parameters();
 }
 
@@ -132,6 +152,8 @@ void ScriptModel::read_parameters() {
   if (parameters_.empty())
     throw Error("MODEL_NO_PARAMETERS", path_ + " has no parameters",
                 "torch.jit.freeze turns parameters into constants: save the model before freezing it");
+  if (std::ranges::none_of(parameters_, [](const NamedTensor& known) { return known.tensor.requires_grad(); }))
+    throw nothing_to_train(path_, "set requires_grad of the parameters before saving the module");
 }
 
 std::vector<std::string> ScriptModel::input_names(bool optional) const {

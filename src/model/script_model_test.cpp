@@ -240,6 +240,7 @@ TEST_F(Script, ViewsOfOneMemoryAreRefused) {
   }
 }
 
+// Training would run to its end, and the trained values would then fit into no file.
 TEST_F(Script, TensorsThatCannotBeStoredAreRefused) {
   const auto refused = [&](const std::function<void(torch::jit::Module&)>& add) {
     torch::jit::Module module = made(kPlain);
@@ -262,6 +263,37 @@ TEST_F(Script, TensorsThatCannotBeStoredAreRefused) {
                "MODEL_BUFFER_TYPE", "buffer c is ComplexFloat");
   EXPECT_ERROR(refused([](auto& module) { module.register_buffer("c", torch::ones({3}, torch::kUInt16)); }),
                "MODEL_BUFFER_TYPE", "buffer c is UInt16");
+}
+
+TEST_F(Script, InspectRefusesWhatTrainingRefuses) {
+  const auto problem = [&](const torch::jit::Module& module) {
+    const std::string path = scratch_.file("refused.pt");
+    module.save(path);
+    const FileReport report = inspect_file(path);
+    return report.problems.empty() ? "" : report.problems[0];
+  };
+  EXPECT_EQ(problem(made(kPlain)), "");
+  torch::jit::Module half = made(kPlain);
+  half.to(torch::kHalf);
+  EXPECT_THAT(problem(half), HasSubstr("parameter w is Half"));
+  EXPECT_THAT(problem(made("def forward(self, x):\n  return {'y': torch.linear(x, self.w, self.b)}\n")),
+              HasSubstr("forward returns Dict[str, Tensor], not a tensor"));
+  EXPECT_THAT(problem(made("def forward(self, x):\n  return (3, torch.linear(x, self.w, self.b))\n")),
+              HasSubstr("not a tensor"));
+  EXPECT_EQ(problem(made("def forward(self, x):\n  return (torch.linear(x, self.w, self.b), 3)\n")), "");
+  EXPECT_EQ(problem(made("def forward(self, x):\n  return [torch.linear(x, self.w, self.b)]\n")), "");
+}
+
+TEST_F(Script, AllParametersFrozenAreRefused) {
+  spec::ModelOptions options = script(save(kPlain));
+  options.freeze = {"w"};
+  make_model(options, table(), 3, 1);
+  options.freeze = {"*"};
+  EXPECT_ERROR(error_of([&] { make_model(options, table(), 3, 1); }), "MODEL_NO_PARAMETERS", "is trained");
+  torch::jit::Module module = made(kPlain);
+  for (const auto& parameter : module.parameters()) parameter.set_requires_grad(false);
+  module.save(scratch_.file("frozen.pt"));
+  EXPECT_THAT(inspect_file(scratch_.file("frozen.pt")).problems, testing::ElementsAre(HasSubstr("is trained")));
 }
 
 TEST_F(Script, WritesToAnArgumentStayInTheModule) {

@@ -206,6 +206,7 @@ std::vector<torch::Tensor> Engine::buffer_deltas(int lane, int64_t samples) {
 
 torch::Tensor Engine::as_leaf_gradient(const torch::Tensor& gradient, const torch::Tensor& parameter) const {
   if (!gradient.defined()) return gradient;
+  if (gradient.layout() != torch::kStrided) return as_leaf_gradient(gradient.to_dense(), parameter);
   if (gradient.scalar_type() == torch::kFloat32 && gradient.strides() == parameter.strides()) return gradient;
   return torch::empty_like(parameter).copy_(gradient);
 }
@@ -216,6 +217,9 @@ std::vector<torch::Tensor> Engine::gradients_of(int lane, const Loss::Value& los
   const auto& parameters = replica_parameters_[static_cast<size_t>(lane)];
   std::vector<torch::Tensor> all(parameters.size());
   if (!(loss.weight > 0) || trained_.empty()) return all;
+  if (!loss.sum.requires_grad())
+    throw Error("MODEL_OUTPUT_MISMATCH", "the loss does not depend on a trained parameter, so it has no gradient",
+                "return the model's output without detach() and torch.no_grad(), as real numbers");
   torch::autograd::variable_list leaves;
   for (const size_t p : trained_) leaves.push_back(parameters[p].tensor);
   const auto gradients = torch::autograd::grad({loss.sum}, leaves, {}, /*retain_graph=*/false, /*create_graph=*/false,

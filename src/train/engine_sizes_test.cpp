@@ -64,5 +64,36 @@ TEST(EngineSizes, AGrowingBatchHasMoreSizes) {
   EXPECT_EQ(sizes, (std::set<int64_t>{10, 40, 7, 27})) << "20 + 40 + 40 + 7 samples, then 40 + 40 + 27";
 }
 
+TEST(EngineGradients, ASparseGradientCountsAsADenseOne) {
+  spec::Job job = test_job("mlp", 1, 2);
+  job.trainer.batch_size = 8;
+  const SyntheticData data(data::Task::classification, {10}, 4, 8, 0);
+  const auto weight_after = [&](bool sparse) {
+    TestEngine test(job, data, [&] {
+      return std::make_unique<Asking>([](int64_t) { return ""; },
+                                      [sparse](const torch::Tensor& x, const torch::Tensor& weight) {
+                                        const torch::Tensor ids = (x > 0).sum(1, /*keepdim=*/true);
+                                        return torch::embedding(weight, ids.clamp_max(9), -1, false, sparse).squeeze(1);
+                                      });
+    });
+    test.engine.step(0.1, false);
+    return test.engine.state().parameters[0].tensor.clone();
+  };
+  EXPECT_TRUE(torch::equal(weight_after(true), weight_after(false)));
+}
+
+TEST(EngineGradients, AnOutputWithoutAGradientIsAnError) {
+  const spec::Job job = test_job("mlp", 1, 2);
+  const SyntheticData data(data::Task::classification, {10}, 4, 40, 0);
+  TestEngine test(job, data, [&] {
+    return std::make_unique<Asking>(
+        [](int64_t) { return ""; },
+        [](const torch::Tensor& x, const torch::Tensor& weight) { return x.mm(weight).detach(); });
+  });
+  EXPECT_ERROR(error_of([&] { test.engine.probe(); }), "MODEL_OUTPUT_MISMATCH",
+               "does not depend on a trained parameter");
+  EXPECT_ERROR(error_of([&] { test.engine.step(0.1, false); }), "TRAIN_SHARD_FAILED", "has no gradient");
+}
+
 }  // namespace
 }  // namespace sinew::train

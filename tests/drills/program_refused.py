@@ -127,6 +127,47 @@ class WithBuffer(Linear):
         return super().forward(x) + (self.turn.real if self.turn.is_complex() else self.turn.float())
 
 
+class NoParameters(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("weight", torch.ones(CLASSES, 64))
+
+    def forward(self, x):
+        return F.linear(x.flatten(1), self.weight)
+
+
+class Frozen(Linear):
+    def __init__(self):
+        super().__init__()
+        self.requires_grad_(False)
+
+
+class Detached(Linear):
+    def forward(self, x):
+        return super().forward(x).detach()
+
+
+class WithoutGradient(Linear):
+    def forward(self, x):
+        with torch.no_grad():
+            return super().forward(x)
+
+
+class Whole(Linear):
+    def forward(self, x):
+        return super().forward(x).long()
+
+
+class CountFirst(Linear):
+    def forward(self, x):
+        return x.shape[0], super().forward(x)
+
+
+class NothingFirst(Linear):
+    def forward(self, x):
+        return None, super().forward(x)
+
+
 class Branching(Linear):
     """The exporter follows one branch only, so the graph is right for small batches."""
 
@@ -180,6 +221,13 @@ REFUSED = {
     "reserved": (Reserved, (IMAGE,), (ANY,), "has the name __metadata__"),
     "complex": (lambda: WithBuffer(torch.complex64), (IMAGE,), (ANY,), "buffer turn is complex64"),
     "unsigned": (lambda: WithBuffer(torch.uint16), (IMAGE,), (ANY,), "buffer turn is uint16"),
+    "no_parameters": (NoParameters, (IMAGE,), (ANY,), "no parameter of the model is trained"),
+    "frozen": (Frozen, (IMAGE,), (ANY,), "no parameter of the model is trained"),
+    "detached": (Detached, (IMAGE,), (ANY,), "its first output does not depend on a trained parameter"),
+    "without_gradient": (WithoutGradient, (IMAGE,), (ANY,), "its first output does not depend on a trained parameter"),
+    "whole": (Whole, (IMAGE,), (ANY,), "its first output is int64"),
+    "count_first": (CountFirst, (IMAGE,), (ANY,), "its first output is not a tensor"),
+    "nothing_first": (NothingFirst, (IMAGE,), (ANY,), "its first output is not a tensor"),
     "bytes": (Bytes, (torch.zeros(4, 1, 8, 8, dtype=torch.uint8),), (ANY,), "input x takes uint8 [batch, 1, 8, 8]"),
 }
 # Models that Sinew refuses only when it runs them.

@@ -77,7 +77,7 @@ logging: {{interval: 50st}}
                 done = sp.run("inspect", refused.write(name, self.path), check=4)
                 self.assertIn(said, done.stdout)
                 self.assertIn("it cannot be trained here", done.stdout)
-        for name in ("clamped", "own_statistics", "transposed", "half", "clamped_view"):
+        for name in ("clamped", "own_statistics", "transposed", "half", "clamped_view", "expanded", "frozen", "whole"):
             with self.subTest(trained=name):
                 refused.write(name, self.path)
                 done = sp.run("train", self.job(name, LINEAR), "--run-dir", self.path / name, check=1)
