@@ -187,8 +187,7 @@ c10::OperatorHandle allowed_operator(const c10::OperatorName& name) {
   const std::string full = c10::toString(name);
   if (!full.starts_with(kNamespace))
     throw Error("MODEL_OPERATOR_NOT_ALLOWED", "a program may name only operators of PyTorch itself (torch.ops.aten)",
-                "export the model without operators of other libraries (torchvision, custom ones), or use "
-                "ep.run_decompositions()");
+                "export the model without operators of other libraries (torchvision, custom ones)");
   if (const std::string why = why_refused(full); !why.empty())
     throw Error("MODEL_OPERATOR_UNSUPPORTED", why, "export the model without it");
   const auto op = c10::Dispatcher::singleton().findSchema(name);
@@ -199,7 +198,8 @@ c10::OperatorHandle allowed_operator(const c10::OperatorName& name) {
                 out ? "it writes its result into an argument, so a program may not name it"
                     : "it is not on the list of operators that a program may name",
                 out ? "export the model with the form that returns its result"
-                    : "build the model from other operators, or use ep.run_decompositions()");
+                    : "build the model from other operators; ep.run_decompositions() replaces some, but it also drops "
+                      "detach() and no_grad(), and its dropout stays on in evaluation");
   }
   if (!op)
     throw Error("MODEL_OPERATOR_UNSUPPORTED", "this libtorch has no such operator",
