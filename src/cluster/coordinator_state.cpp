@@ -34,7 +34,7 @@ CoordinatorState::CoordinatorState(const CoordinatorOptions& options, Moment at)
   if (successor) state_.listens_until = at.now + options.cluster.settle_seconds;
   if (!options.last_view) return;
   learn_view(*options.last_view, at);
-  if (options.last_view->dissolved) dissolved_ = options.last_view->going_back.why;
+  if (options.last_view->dissolved) dissolved_ = "the group was ended: " + options.last_view->going_back.why;
 }
 
 void CoordinatorState::tick(Moment at) {

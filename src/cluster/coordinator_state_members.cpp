@@ -338,8 +338,8 @@ void CoordinatorState::dissolve(MemberId by, const std::string& why, Moment at) 
   View ended = *state_.view;
   ended.dissolved = true;
   ended.going_back = state_.going_back;
-  options_.on_view(
-      ended);  // else a successor would take over the view, and a member that does not know of it could go on
+  // Otherwise a successor would take over the view, and a member that does not know of its end could go on.
+  options_.on_view(ended);
 }
 
 // A third member has decided already, so the coordinator believes the report. The group goes on without the member, and

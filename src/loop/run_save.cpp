@@ -11,8 +11,10 @@
 namespace sinew::loop {
 namespace {
 
-constexpr double kFinalSaveSeconds = 600;       // the run fails if the last checkpoint takes longer
-constexpr double kBestSeconds = 1;              // the least time between two tries to save the best state
+constexpr double kFinalSaveSeconds = 600;  // the run fails if the last checkpoint takes longer
+// The least time between two tries to save the best state, and after a try that failed for another reason than a
+// missing lease.
+constexpr double kBestSeconds = 1, kFailedBestSeconds = 10;
 constexpr double kAbandonedMirrorSeconds = 10;  // time to finish the chunk that the writer is copying
 
 }  // namespace
@@ -137,14 +139,15 @@ void Run::hold_best(checkpoint::OwnedSnapshot taken) {
 // leader dies before it has saved the state, the next leader saves its own copy.
 void Run::submit_best() {
   if (!pending_best_) return;
-  if (is_leader() && submitted_best_) {
-    const checkpoint::WriterStatus status = writer().status();
-    // The copy in memory may be what is damaged, so another try is of no use.
-    if (status.saved == pending_best_->step || (!status.writing && status.damaged)) return pending_best_.reset();
-  }
-  if (now() < next_best_try_ || (is_leader() && !writer().ready())) return;
+  const bool tried = is_leader() && submitted_best_;
+  const checkpoint::WriterStatus status = tried ? writer().status() : checkpoint::WriterStatus();
+  // If the checkpoint read back damaged, the copy in memory may be what is damaged, so another try is of no use.
+  if (tried && (status.saved == pending_best_->step || (!status.writing && status.damaged)))
+    return pending_best_.reset();
+  if (now() < next_best_try_ + (tried && !status.refused ? kFailedBestSeconds : 0)) return;
+  if (is_leader() && !writer().ready()) return;
   next_best_try_ = now() + kBestSeconds;
-  if (!submitted_best_ && is_saved(pending_best_->step)) return pending_best_.reset();  // by another leader
+  if (!tried && is_saved(pending_best_->step)) return pending_best_.reset();  // by another leader
   if (is_leader()) submitted_best_ = writer().submit(pending_best_);
 }
 
@@ -211,7 +214,7 @@ void Run::finish_saving() {
 void Run::save_last() {
   reporter_->flush();
   if (pending_best_) {
-    next_best_try_ = now();
+    next_best_try_ = -kFailedBestSeconds;
     submit_best();
     wait_for_disk();
     submit_best();

@@ -91,7 +91,6 @@ std::string Run::save_under_lock() {
   if (pending_best_ && !is_saved(pending_best_->step)) {
     writer.submit(pending_best_);
     if (!writer.wait(kUnledSaveSeconds)) return "the disk did not finish the checkpoint of the best step within 600 s";
-    if (const auto best = writer.status(); best.saved != pending_best_->step) return best.trouble;
   }
   writer.submit(trainer_.snapshot(facts()));
   if (!writer.wait(kUnledSaveSeconds)) return "the disk did not finish the checkpoint within 600 s";
