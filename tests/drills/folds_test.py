@@ -108,7 +108,6 @@ class Folds(unittest.TestCase):
         one = json.loads(sp.run("runs", "show", self.run_directory, "--format", "json", check=0).stdout)
         self.assertEqual((one["folds"][0]["fold"], one["folds"][0]["run"]), (0, "trials/00000"))
         self.assertIn(one["folds"][0]["status"], ("running", "done"))  # a fold takes less than a second
-        self.assertLess(len(one["folds"]), FOLDS)
         self.assertGreater(one["steps"], 0)
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(120), 75)
