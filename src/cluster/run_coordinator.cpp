@@ -83,7 +83,8 @@ void write_view(const std::string& path, const View& view) {
   const std::string text = dump(json) + "\n";
   Disk& disk = system_disk();
   try {
-    const auto file = disk.create(path + ".new");
+    disk.remove_file(path + ".new");  // of a coordinator that was killed, or a link that somebody put there
+    const auto file = disk.create_new(path + ".new");
     file->write(std::as_bytes(std::span(text)));
     file->close();
     disk.rename(path + ".new", path);

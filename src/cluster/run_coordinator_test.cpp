@@ -1,4 +1,5 @@
 // Tests a coordinator with the files that it finds in a run directory: whole, damaged, or of another version.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -8,9 +9,11 @@
 #include <mutex>
 #include <thread>
 
+#include "base/disk.h"
 #include "base/hand_clock.h"
 #include "base/process.h"
 #include "base/signals.h"
+#include "cluster/run_log.h"
 #include "cluster/testing.h"
 
 namespace sinew::cluster::testing {
@@ -113,6 +116,22 @@ class Timed {
 };
 
 // A directory in the place of the file can neither be read as a file nor be replaced by one.
+// The directory of a run may come from elsewhere.
+TEST(RunLog, FollowsNoLinkAndWaitsForNoPipe) {
+  const Folder folder;
+  folder.write("victim", "as before");
+  const std::string path = folder.path() + "/coordinator.log";
+  ASSERT_EQ(::symlink("victim", path.c_str()), 0);
+  RunLog(folder.path(), "coordinator", system_clock()).write("a sentence");
+  EXPECT_EQ(read_text(system_disk(), folder.path() + "/victim"), "as before");
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  RunLog(folder.path(), "coordinator", system_clock()).write("a sentence");  // returns, although nobody reads
+  std::filesystem::remove(path);
+  RunLog(folder.path(), "coordinator", system_clock()).write("a sentence");
+  EXPECT_NE(read_text(system_disk(), path).find("coordinator: a sentence"), std::string::npos);
+}
+
 TEST(RunCoordinator, ALookThatFailsDoesNotConfirmThatItLeads) {
   const Folder folder;
   Timed coordinator(folder);

@@ -9,7 +9,8 @@ namespace sinew::cluster {
 
 RunLog::RunLog(const std::string& run_directory, std::string writer, Clock& clock)
     : descriptor_(::open(rundir::file_in(run_directory, rundir::kCoordinatorLog).c_str(),
-                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)),
+                         // The directory may come from elsewhere: no link is followed, and no pipe is waited for.
+                         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)),
       writer_(std::move(writer)),
       clock_(clock) {}
 
