@@ -72,6 +72,8 @@ void Run::finish() {
                      std::to_string(static_cast<int64_t>(elapsed())) + " s";
   if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
   reporter_->finish(stop_status_ == "done");
+  if (const std::string lost = reporter_->trouble(); !lost.empty())
+    reporter_->say(report::Level::error, "records_lost", "records of this run are not in its files: " + lost);
   reporter_->say(report::Level::info, "end", text + "; digest " + outcome.digest);
   const std::string workers =
       members_ && options_.workers_here > 1 ? " --workers " + std::to_string(options_.workers_here) : "";

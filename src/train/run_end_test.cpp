@@ -1,6 +1,7 @@
 // Tests the end of a run as a member of a group: it waits for a lease, for a limited time, and for nothing else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "rundir/rundir.h"
@@ -85,6 +86,8 @@ TEST_F(RunEnd, LinesThatTheDiskRefusesHoldUpNeitherTheEndNorTheModel) {
   EXPECT_EQ(failure_in("run"), "");
   EXPECT_TRUE(std::filesystem::exists(folder_ + "/run/model/model.safetensors"));
   EXPECT_LT(Asked::asked, 5);
+  const auto log = lines_of("log.jsonl");
+  EXPECT_TRUE(std::ranges::any_of(log, [](const auto& line) { return line.at("event") == "records_lost"; }));
 }
 
 TEST_F(RunEnd, ACheckpointThatTheDiskRefusesEndsTheRunAtOnce) {
