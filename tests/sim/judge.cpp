@@ -259,9 +259,9 @@ void Judge::notices(int64_t attempt, bool is_split) {
   Attempt& of = attempts_[static_cast<size_t>(attempt)];
   if (!of.wrong_from && !of.has_liar && !not_judged_)
     complain("the members find different states, and no memory has changed");
-  if (std::exchange(of.noticed, true)) return;
-  ++noticed_;
-  splits_ += is_split ? 1 : 0;
+  // A second change may leave no majority after the first one was noticed.
+  if (is_split && !std::exchange(of.split, true)) ++splits_;
+  if (!std::exchange(of.noticed, true)) ++noticed_;
 }
 
 // A member that lies is fenced, so its process counts as disturbed.

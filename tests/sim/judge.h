@@ -134,6 +134,7 @@ class Judge {
     uint64_t before = 0;                                                   // the state that it began with
     std::optional<int64_t> wrong_from;                                     // the first step whose result may be wrong
     bool noticed = false;                                                  // the members found that their states differ
+    bool split = false;                                                    // and no majority of them agreed
     bool has_liar = false;                                                 // a member computed a wrong result
     std::map<int64_t, Digest> digests;                                     // the digest of the whole state at each step
     std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> computed;  // by step and shard: the processes
