@@ -221,9 +221,12 @@ std::vector<c10::IValue> ProgramModel::run(const std::vector<torch::Tensor>& inp
   SINEW_CHECK(inputs.size() == user_indices_.size(), inputs.size());
   std::vector<Shape> shapes;
   for (const torch::Tensor& input : inputs) shapes.push_back(input.sizes().vec());
-  if (const std::string problem = sizes_.problem(shapes); !problem.empty())
-    throw Error("MODEL_INPUT_MISMATCH", program_.path + ": " + problem,
-                "choose other sizes of batches and shards, or export the model for these sizes (dynamic_shapes)");
+  if (shapes != fitting_shapes_) {
+    if (const std::string problem = sizes_.problem(shapes); !problem.empty())
+      throw Error("MODEL_INPUT_MISMATCH", program_.path + ": " + problem,
+                  "choose other sizes of batches and shards, or export the model for these sizes (dynamic_shapes)");
+    fitting_shapes_ = std::move(shapes);
+  }
   std::vector<c10::IValue> all = inputs_;
   for (size_t i = 0; i < inputs.size(); ++i) all[user_indices_[i]] = inputs[i];
   for (const size_t index : copied_) all[index] = all[index].toTensor().clone();

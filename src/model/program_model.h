@@ -47,6 +47,7 @@ class ProgramModel final : public Model {
   Digest identity_;
   Plan plan_;
   program::InputSizes sizes_;
+  std::vector<Shape> fitting_shapes_;  // of the inputs of the last run, for which sizes_ found no problem
   bool training_ = true;
   std::vector<Binding> bindings_;
   std::vector<NamedTensor> parameters_, buffers_, constants_;
