@@ -129,7 +129,11 @@ void write_decisions(Disk& disk, const std::string& run_directory, const Plan& p
 void Run::warn_of_other_environment() {
   const std::string path = rundir::file_in(options_.run_directory, rundir::kEnvironmentFile);
   if (!options_.resume || plan_.environment.empty() || !disk_.exists(path)) return;
-  const std::string changes = rundir::environment_changes(read_text(disk_, path), plan_.environment);
+  std::string changes;
+  try {
+    changes = rundir::environment_changes(read_text(disk_, path), plan_.environment);
+  } catch (const DiskError&) {  // write_decisions() writes it again
+  }
   if (changes.empty()) return;
   reporter_->say(
       report::Level::warning, "environment_changed",
