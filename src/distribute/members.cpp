@@ -16,8 +16,8 @@ cluster::CoordinatorInfo read_info(const std::string& path) {
               "check that the run's supervisor (sinew train) is alive");
 }
 
-group::MemberOptions member_options(const JoinOptions& options, const train::Identity& identity) {
-  const cluster::CoordinatorInfo info = read_info(options.coordinator_file);
+group::MemberOptions member_options(const JoinOptions& options, const cluster::CoordinatorInfo& info,
+                                    const train::Identity& identity) {
   group::MemberOptions wanted;
   wanted.client.url = [path = options.coordinator_file] { return read_info(path).url; };
   wanted.client.secret = info.secret;
@@ -41,13 +41,13 @@ group::MemberOptions member_options(const JoinOptions& options, const train::Ide
 
 class Joined final : public train::Membership {
  public:
-  Joined(const JoinOptions& options, const train::Identity& identity, Clock& clock)
+  Joined(const JoinOptions& options, const cluster::CoordinatorInfo& info, const train::Identity& identity,
+         Clock& clock)
       : ending_(options.ending),
-        member_(member_options(options, identity), clock),
+        member_(member_options(options, info, identity), clock),
         reducer_(member_.group(), options.pace, clock),
         members_(
-            member_, [this] { return reducer_.speed(); }, clock,
-            !cluster::joined_by_url(read_info(options.coordinator_file))),
+            member_, [this] { return reducer_.speed(); }, clock, !cluster::joined_by_url(info)),
         id_(member_.group().id()) {
     if (options.on_joined) options.on_joined(id_);
   }
@@ -72,7 +72,7 @@ class Joined final : public train::Membership {
 
 std::unique_ptr<train::Membership> join(const JoinOptions& options, const train::Identity& identity, Clock& clock) {
   try {
-    return std::make_unique<Joined>(options, identity, clock);
+    return std::make_unique<Joined>(options, read_info(options.coordinator_file), identity, clock);
   } catch (const group::Fenced& out) {
     if (options.ending != nullptr && out.finished) options.ending->exit_code = static_cast<int>(*out.finished);
     throw;

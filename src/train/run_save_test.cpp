@@ -27,6 +27,13 @@ class RunSave : public SmallRun {
     job_.checkpoint.interval = "1st";
     slowly_ = true;
   }
+  void make_the_first_evaluation_the_best() {
+    job_.early_stopping.monitor = "train/loss";
+    job_.early_stopping.mode = "max";
+    job_.early_stopping.patience = 1000;
+    job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
+    job_.optimizer.lr = 0.02;
+  }
   int count_events(const std::string& event) const {
     int times = 0;
     for (const auto& line : lines_of("log.jsonl")) times += line.at("event") == event ? 1 : 0;
@@ -90,11 +97,7 @@ TEST_F(RunSave, KeepsAndRestoresABestStateOfARequestedEvaluation) {
 }
 
 TEST_F(RunSave, WarnsIfTheBestCheckpointIsMissing) {
-  job_.early_stopping.monitor = "train/loss";
-  job_.early_stopping.mode = "max";
-  job_.early_stopping.patience = 1000;
-  job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
-  job_.optimizer.lr = 0.02;
+  make_the_first_evaluation_the_best();
   run_in("run");
   fs::remove_all(checkpoints() + "/" + best());
   EXPECT_EQ(run_in("run", true).exit_code, 0);
@@ -120,11 +123,7 @@ class LeadsLate final : public Alone {
 // The first evaluation, after step 3, is the best one. The leader of that time dies before it has saved the state, or
 // nobody may write then because the coordinator is away.
 TEST_F(RunSave, TheBestStateIsSavedWhoeverLeadsAndWritesThen) {
-  job_.early_stopping.monitor = "train/loss";
-  job_.early_stopping.mode = "max";
-  job_.early_stopping.patience = 1000;
-  job_.trainer.eval_interval = {1, spec::Duration::Unit::epochs};
-  job_.optimizer.lr = 0.02;
+  make_the_first_evaluation_the_best();
   run_in("calm");
   ASSERT_EQ(best(), name_of_step(3));
   const auto model = read_text(system_disk(), run_directory_ + "/model/model.safetensors");
