@@ -298,6 +298,11 @@ bool Group::ahead() const {
   return state_->records.contains(state_->collective);
 }
 
+bool Group::may_give_state() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->settled && state_->have == state_->collective;
+}
+
 int64_t Group::collective() const {
   const std::lock_guard lock(state_->mutex);
   return state_->collective;

@@ -187,6 +187,9 @@ class Group {
   bool expects(int64_t shard, int64_t shards) const;
   // true if the reduced result of the next collective is already here, so that this joiner replays it
   bool ahead() const;
+  // true if a snapshot of this member's state, taken now, is new enough for the joiners of the newest view: the members
+  // have agreed where the view begins, and this member has no reduced result left to replay.
+  bool may_give_state() const;
   int64_t collective() const;  // number of the next collective to begin
   // Returns a digest of the control messages of all collectives before collective(). A snapshot that is taken now is
   // sent together with it.

@@ -93,6 +93,23 @@ TEST(GroupProtocol, FencesAJoinerWhoseStateIsTooOld) {
   EXPECT_THROW(three.start_at(4, {4, 0}, 1), Fenced);
 }
 
+TEST(GroupProtocol, AMemberMayGiveItsStateIfItHasNothingToReplay) {
+  PaperLinks links;
+  Group three(kThree, links, options(), system_clock());
+  three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
+  three.on_frame(kOne, report_frame(4, 5));
+  three.on_frame(kTwo, report_frame(4, 5));
+  three.on_frame(kOne, reduced_frame(4, 5, "n", 99));
+  three.start_at(5, {5, 0}, 99);
+  EXPECT_FALSE(three.may_give_state());
+  three.begin(2, {}, "");
+  EXPECT_EQ(three.next_shard(), std::nullopt);
+  three.finish({});
+  EXPECT_TRUE(three.may_give_state());
+  three.adopt(view_of(5, {kOne, kTwo, kThree}));
+  EXPECT_FALSE(three.may_give_state());  // it has not heard yet where the others are
+}
+
 TEST(GroupProtocol, ABadFrameFencesTheReceiverWithAReason) {
   const link::Bytes garbage(37, std::byte{0x5A});
   for (const Kind kind : {Kind::view_change_report, Kind::reduced_piece, Kind::reduced_head}) {

@@ -290,7 +290,7 @@ Membership::Received Member::receive_state() {
 }
 
 void Member::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
-  if (!state_->state_wanted) return;
+  if (!state_->state_wanted || !state_->group->may_give_state()) return;
   state_->group->ask_to_compare();
   State::Parcel parcel{
       std::make_shared<checkpoint::OwnedSnapshot>(take()), state_->group->collective(), state_->group->history(), {}};

@@ -34,7 +34,7 @@ class Elastic(sp.Drill):
         return process, directory
 
     def said(self, directory):
-        return (self.path / f"{directory.name}.log").read_text()[-4000:]
+        return (self.path / f"{directory.name}.log").read_text()
 
     def end(self, process, directory, code=0):
         try:

@@ -24,7 +24,7 @@ class Fence(sp.Drill):
         return sp.launch(self, self.path / f"{name}.log", *words, group=True, **variables)
 
     def said(self, name):
-        return (self.path / f"{name}.log").read_text()[-4000:]
+        return (self.path / f"{name}.log").read_text()
 
     def lines_of(self, directory, name):
         return [json.loads(line) for line in (directory / name).read_text().splitlines()]

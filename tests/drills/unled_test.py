@@ -31,7 +31,7 @@ class Unled(unittest.TestCase):
         return sp.launch(self, self.path / f"{name}.log", *words, group=True, **{"SINEW_PACE": "20", **variables})
 
     def said(self, name):
-        return (self.path / f"{name}.log").read_text()[-4000:]
+        return (self.path / f"{name}.log").read_text()
 
     def begin(self, join):
         """Starts a run, lets a worker join it, and kills the run's own processes some steps after both compute. Returns

@@ -36,7 +36,7 @@ group::Membership::Received Worker::receive_state() {
 }
 
 void Worker::boundary(const std::function<checkpoint::OwnedSnapshot()>& take) {
-  if (!role_->owes_state()) return;
+  if (!role_->owes_state() || !group_->may_give_state()) return;
   group_->ask_to_compare();
   const auto taken = std::make_shared<const checkpoint::OwnedSnapshot>(take());
   for (const MemberId joiner : role_->serve()) {
