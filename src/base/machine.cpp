@@ -14,6 +14,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/cgroup.h"
 #include "base/proc.h"
 
 namespace sinew {
@@ -112,8 +113,7 @@ uint64_t machine_memory() {
   const std::string facts = kernel_text("/proc/meminfo");
   const size_t at = facts.find("MemTotal:");
   const uint64_t machine = at == facts.npos ? 0 : std::strtoull(facts.c_str() + at + 9, nullptr, 10) << 10;
-  // strtoull gives 0 for "max", the text for no limit.
-  const uint64_t container = std::strtoull(kernel_text("/sys/fs/cgroup/memory.max").c_str(), nullptr, 10);
+  const uint64_t container = cgroup_memory();
   return container > 0 ? std::min(machine, container) : machine;
 }
 

@@ -15,23 +15,9 @@
 #include <map>
 #include <sstream>
 
+#include "base/cgroup.h"
+
 namespace sinew {
-namespace {
-
-// Returns the CPU limit of the cgroup in cores, rounded up, or 0 if it has none. cgroup v2 has one file with quota and
-// period: "150000 100000", or "max 100000" without a limit. v1 has one file for each of the two numbers.
-int64_t cgroup_cores() {
-  double quota = 0, period = 0;
-  if (const std::string v2 = kernel_text("/sys/fs/cgroup/cpu.max"); !v2.empty()) {
-    if (std::sscanf(v2.c_str(), "%lf %lf", &quota, &period) != 2) return 0;  // "max" is no number: no limit
-  } else {
-    quota = std::atof(kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us").c_str());
-    period = std::atof(kernel_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us").c_str());
-  }
-  return quota > 0 && period > 0 ? static_cast<int64_t>(std::ceil(quota / period)) : 0;
-}
-
-}  // namespace
 
 std::string kernel_text(const std::string& path, size_t most) {
   constexpr size_t kPiece = 4096;
@@ -121,7 +107,7 @@ std::set<int> own_cores() {
 
 int64_t usable_cores() {
   const auto own = std::max<int64_t>(1, static_cast<int64_t>(own_cores().size()));
-  const int64_t limit = cgroup_cores();
+  const auto limit = static_cast<int64_t>(std::ceil(cgroup_cores()));
   return limit > 0 ? std::min(own, limit) : own;
 }
 

@@ -58,6 +58,7 @@ int run_predict(const Arguments& arguments);
 int run_export(const Arguments& arguments);
 int run_inspect(const Arguments& arguments);
 int run_init(const Arguments& arguments);
+int run_advise(const Arguments& arguments);
 int run_tune(const Arguments& arguments);
 // Leads a study on this terminal, with so many trials side by side. Returns the exit code.
 using OpenStudy = std::function<std::unique_ptr<study::StudySession>(const study::Options&)>;

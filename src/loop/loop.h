@@ -27,6 +27,7 @@
 #include "base/going_back.h"
 #include "base/hash.h"
 #include "base/ids.h"
+#include "base/stage_timer.h"
 #include "base/write_fence.h"
 #include "checkpoint/checkpoint.h"
 #include "data/data.h"
@@ -171,6 +172,10 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   int64_t workers_here = 1;                        // workers of the run on this machine
   OnWork on_work = nullptr;
+  StageTimer* stages = nullptr;  // lane 0 enters its stages between the steps; null: nothing is measured
+  // Adds to report.json what this worker spent. Called before the report is written. If it is null, the report does not
+  // say it.
+  std::function<void(rundir::Outcome&)> account = nullptr;
   BeginTime began;  // when the run began to prepare
   // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and
   // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. If it is null, the

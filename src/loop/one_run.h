@@ -76,7 +76,10 @@ class Run {
   bool accepts(const ControlEntry& entry);  // logs the reason if not
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
   void report_work(Work::Kind kind);  // the step thread's work between two steps
-  bool evaluate();                    // true: the state is the best so far and is to be saved
+  void enter(Stage stage) {
+    if (options_.stages != nullptr) options_.stages->enter(0, stage);
+  }
+  bool evaluate();  // true: the state is the best so far and is to be saved
   EvaluationResult evaluate_validation();
 
   // ---- run_save.cpp

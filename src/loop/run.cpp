@@ -103,6 +103,7 @@ RunResult Run::train() {
 }
 
 void Run::loop() {
+  enter(Stage::loop);
   rate_began_ = now();
   rate_samples_ = state().samples;
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
@@ -182,7 +183,12 @@ void Run::one_step() {
   const bool improved = evaluates && evaluate();
   if (!evaluates && due(log_every_)) log_window(false);  // an evaluation logs the window itself
   std::optional<Digest> own;
-  if (options_.ledger) reporter_->ledger(state().step, *(own = trainer_.digest()));
+  if (options_.ledger) {
+    enter(Stage::digest);
+    own = trainer_.digest();
+    enter(Stage::loop);
+    reporter_->ledger(state().step, *own);
+  }
   reporter_->end_step();
   if (unled_) throw *unled_;
   // A pending best state is submitted only now, because the records of its step must be written before the step is
@@ -190,9 +196,16 @@ void Run::one_step() {
   submit_pending();
   // All members compare their states, although only the leader saves: a saved state must be that of all members.
   const bool saves = improved || due(save_every_) || due_actions.checkpoint;
-  if (saves || result.compare) confirm(own);
-  if (saves) save(improved);
+  if (saves || result.compare) {
+    enter(Stage::digest);
+    confirm(own);
+  }
+  if (saves) {
+    enter(Stage::checkpoint);
+    save(improved);
+  }
   submit_pending();
+  enter(Stage::loop);
   show(last);
   report_work(Work::Kind::nothing);
 }
@@ -389,6 +402,7 @@ bool Run::evaluate() {
   state().evaluation = verdict.state;
   if (verdict.improved) best_validated_ = validated_;
   report_work(Work::Kind::recording);  // the engine's lanes are idle now
+  enter(Stage::loop);
   evaluation_window_.sums.clear();
   log_window(true);
   reporter_->say(

@@ -360,6 +360,7 @@ void Run::write_page(const rundir::Outcome& outcome) {
 bool Run::write_report(rundir::Outcome& outcome) {
   outcome.started_wall_seconds = options_.began.wall_seconds;
   outcome.seconds = elapsed();
+  if (options_.account) options_.account(outcome);
   write_page(outcome);
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);

@@ -79,6 +79,37 @@ class ObjectFields {
   std::string& wrong_;
 };
 
+// Describes a field that is equal in writing and reading.
+template <typename Of, typename Number>
+struct NumberField {
+  const char* name;
+  Number Of::*value;
+};
+constexpr NumberField<ResourceUse, double> kFractions[] = {{"cores", &ResourceUse::cores},
+                                                           {"cpu_seconds", &ResourceUse::cpu_seconds},
+                                                           {"queued_seconds", &ResourceUse::queued_seconds},
+                                                           {"throttled_seconds", &ResourceUse::throttled_seconds}};
+constexpr NumberField<ResourceUse, int64_t> kAmounts[] = {{"major_faults", &ResourceUse::major_faults},
+                                                          {"disk_read_bytes", &ResourceUse::disk_read_bytes},
+                                                          {"disk_written_bytes", &ResourceUse::disk_written_bytes},
+                                                          {"peak_memory_bytes", &ResourceUse::peak_memory_bytes}};
+
+Json json_of(const StageTimes& time) {
+  Json json = {{"lanes", time.lanes}};
+  for (size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    json[std::string(name_of(stage))] = json_number(std::round(time[stage] * 1e6) / 1e6);
+  }
+  return json;
+}
+
+Json json_of(const ResourceUse& use) {
+  Json json = Json::object();
+  for (const auto& [name, value] : kFractions) json[name] = json_number(std::round(use.*value * 1e6) / 1e6);
+  for (const auto& [name, value] : kAmounts) json[name] = use.*value;
+  return json;
+}
+
 }  // namespace
 
 std::string outcome_json(const Outcome& outcome) {
@@ -107,6 +138,8 @@ std::string outcome_json(const Outcome& outcome) {
     for (const auto& [name, value] : fold.metrics) metrics[name] = json_number(value);
     json["folds"].push_back({{"fold", fold.fold}, {"run", fold.run}, {"status", fold.status}, {"metrics", metrics}});
   }
+  if (outcome.time) json["time"] = json_of(*outcome.time);
+  if (outcome.resources) json["resources"] = json_of(*outcome.resources);
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
   if (!outcome.earlier_status.empty()) json["earlier_status"] = outcome.earlier_status;
@@ -153,6 +186,19 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     of_objective.number("value", out.value);
   }
   fields.numbers("last", outcome.last);
+  if (const Json* time = fields.object("time"); time != nullptr) {
+    ObjectFields of_time(*time, wrong);
+    StageTimes& out = outcome.time.emplace();
+    of_time.integer("lanes", out.lanes);
+    for (size_t i = 0; i < kStages; ++i)
+      of_time.number(std::string(name_of(static_cast<Stage>(i))).c_str(), out.seconds[i]);
+  }
+  if (const Json* resources = fields.object("resources"); resources != nullptr) {
+    ObjectFields of_resources(*resources, wrong);
+    ResourceUse& out = outcome.resources.emplace();
+    for (const auto& [name, value] : kFractions) of_resources.number(name, out.*value);
+    for (const auto& [name, value] : kAmounts) of_resources.integer(name, out.*value);
+  }
   for (const Json* fold : fields.objects("folds")) {
     ObjectFields of_fold(*fold, wrong);
     FoldResult& out = outcome.folds.emplace_back();

@@ -18,6 +18,8 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/resource_use.h"
+#include "base/stage_timer.h"
 #include "rundir/job_changes.h"
 #include "spec/spec.h"
 
@@ -223,6 +225,9 @@ struct Outcome {
   // deviation, the root of the squared distances from the mean divided by folds - 1.
   std::vector<FoldResult> folds;
   std::string error, hint;  // why the run failed and what to try; empty if it did not fail
+  // Of the worker that wrote the report, in its last attempt.
+  std::optional<StageTimes> time;
+  std::optional<ResourceUse> resources;
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
   // epochs, digest and metrics above are then those of that attempt.
   std::string earlier_status;

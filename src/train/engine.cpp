@@ -245,11 +245,13 @@ void Engine::record_skipped(const std::vector<data::Skipped>& samples) {
 
 std::optional<Contribution> Engine::train_shard(int lane, const Work& work, bool again) {
   if (work.count == 0) return std::nullopt;
+  enter(lane, Stage::data_wait);
   data::Batch batch = options_.prefetcher->take({data::Split::train, work.epoch, work.first, work.count});
   if (!again) record_skipped(batch.skipped);
   Contribution leaf;
   leaf.not_decoded = leave_out(data::Split::train, batch);
   if (batch.count() == 0) return leaf.not_decoded.empty() ? std::nullopt : std::optional(std::move(leaf));
+  enter(lane, Stage::forward);
   reset_buffers(lane);
   const model::RandomScope random(shard_key(ShardIndex(work.shard)));
   const torch::Tensor targets = to_target(batch);
@@ -257,6 +259,7 @@ std::optional<Contribution> Engine::train_shard(int lane, const Work& work, bool
   const Loss::Value loss = loss_(outputs, targets);
 
   training_metrics_.count(outputs.detach(), targets, leaf);
+  enter(lane, Stage::backward);
   leaf.gradients = gradients_of(lane, loss);
   leaf.buffers = buffer_deltas(lane, batch.count());
   leaf.loss = loss.sum.item<double>();
@@ -311,6 +314,7 @@ void Engine::run_shard(int lane, const Work& work, const ShardTask& task, bool t
   } catch (const std::exception& error) {
     throw ShardFailed("TRAIN_SHARD_FAILED", to_string(work) + ": " + error.what(), "");
   }
+  enter(lane, Stage::reduction);
   task.audit ? options_.reducer->deliver_audit(task, std::move(leaf))
              : options_.reducer->deliver(task, std::move(leaf));
   report_work(lane, {Work::Kind::reducing, work.step});
@@ -329,6 +333,7 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
     report_work(lane, {Work::Kind::reducing, step});
+    enter(lane, Stage::reduction);
     replicas_[static_cast<size_t>(lane)]->set_training(true);
     while (const auto task = options_.reducer->next_shard()) {
       const auto index = static_cast<size_t>(task->shard.value);
@@ -338,9 +343,14 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
                 [&](bool again) { return train_shard(lane, work, again); });
     }
     report_work(lane, {});
+    enter(lane, Stage::idle);
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
-  const auto reduce = [&](int) { options_.reducer->reduce(); };
+  const auto reduce = [&](int lane) {
+    enter(lane, Stage::reduction);
+    options_.reducer->reduce();
+    enter(lane, Stage::idle);
+  };
   has_one_group() ? reduce(0) : lanes_.run(reduce);
   // If another worker computed a shard that was loaded ahead, that shard would stay in the prefetcher for ever. The
   // prefetcher is then cleared.
@@ -376,16 +386,20 @@ Reducer::Reduced Engine::reduce_step(const StepMessage& own, const data::StepRan
   skipped_ = {};
   not_decoded_here_.clear();
   const bool compares = options_.reducer->compares();
+  enter(0, Stage::digest);
   const Mark mark = next_mark(compares);
+  enter(0, Stage::loop);
   const double usual = options_.job.cluster.audit;
   Audit audit = audit_of(state_.seed, state_.step, shards(), audits_next_step_ ? 1 : usual);
   audit.all = usual >= 1;
   options_.reducer->begin(shards(), gradients_, to_text(own), compares ? std::optional(mark) : std::nullopt,
                           compares ? audit : Audit(), {Purpose::Kind::step, state_.step});
   compute(range, parts, compares ? Audit() : audit);
+  enter(0, Stage::digest);
   if (!compares) check_unchanged(mark);
   check_audits();
   report_work(0, {Work::Kind::updating, state_.step.value});
+  enter(0, Stage::optimizer);
   Reducer::Reduced reduced = options_.reducer->reduced();
   if (options_.faults.in_sums) options_.faults.in_sums(state_.step, gradients_);
   return reduced;
@@ -450,6 +464,7 @@ StepResult Engine::make_step(const StepMessage& own, bool want_norm) {
   state_.tokens += range.count * info_.tokens_per_sample;
   state_.step = state_.step.next();
   report_work(0, {});
+  enter(0, Stage::loop);
   return result;
 }
 

@@ -1,7 +1,8 @@
 // Computes one step or one evaluation with lanes and a Reducer. Private to train/.
 //
 // A step has three phases: compute the shards, reduce the tree, apply the update. Each phase runs on all lanes; between
-// the phases, one thread does the rest. The engine uses no files and no clock.
+// the phases, one thread does the rest. The engine uses no files, and the clock
+// only to measure (StageTimer).
 #pragma once
 
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/stage_timer.h"
 #include "train/blocks.h"
 #include "train/lanes.h"
 #include "train/loss.h"
@@ -28,6 +30,7 @@ struct EngineOptions {
   // If set, builds the model instead of job.model. Returns an equal model at every call.
   std::function<std::unique_ptr<model::Model>()> make_model = nullptr;
   OnWork on_work = nullptr;
+  StageTimer* stages = nullptr;  // with as many lanes as the engine; null: nothing is measured
   Faults faults = {};
 };
 
@@ -103,6 +106,9 @@ class Engine {
   void run_shard(int lane, const Work& work, const ShardTask& task, bool twice, const Compute& compute);
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
+  }
+  void enter(int lane, Stage stage) const {
+    if (options_.stages != nullptr) options_.stages->enter(lane, stage);
   }
   Reducer::Reduced reduce_step(const StepMessage& own, const data::StepRange& range);
   Reducer::Reduced reduce_evaluation(const std::vector<data::ShardRequest>& pieces);

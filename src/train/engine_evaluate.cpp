@@ -47,7 +47,9 @@ std::vector<data::ShardRequest> Engine::pieces_of(data::Split split) const {
 }
 
 std::optional<Contribution> Engine::evaluate_shard(int lane, const data::ShardRequest& request, bool again) {
+  enter(lane, Stage::data_wait);
   data::Batch batch = options_.prefetcher->take(request);
+  enter(lane, Stage::evaluation);
   if (!again) record_skipped(batch.skipped);
   Contribution leaf;
   leaf.not_decoded = leave_out(request.split, batch);
@@ -84,6 +86,7 @@ Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>
   const int64_t step = state_.step.value;
   const auto work_on_lane = [&](int lane) {
     report_work(lane, {Work::Kind::reducing, step});
+    enter(lane, Stage::reduction);
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     reset_buffers(lane);
     while (const auto task = options_.reducer->next_shard()) {
@@ -92,8 +95,10 @@ Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>
                 !compares && audit.contains(*task), [&](bool again) { return evaluate_shard(lane, samples, again); });
     }
     report_work(lane, {});
+    enter(lane, Stage::idle);
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
+  enter(0, Stage::evaluation);
   check_audits();
   Reducer::Reduced reduced = options_.reducer->reduced();
   if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops loaded parts that another worker computed
@@ -137,9 +142,11 @@ EvaluationResult Engine::make_evaluation(data::Split split) {
 
 std::string Engine::exchange(const Purpose& purpose, std::string own_message, std::optional<Mark> mark) {
   report_work(0, {Work::Kind::reducing, state_.step.value});
+  enter(0, Stage::reduction);
   options_.reducer->begin(1, {}, std::move(own_message), mark, {}, purpose);
   while (const auto shard = options_.reducer->next_shard()) options_.reducer->deliver(*shard, std::nullopt);
   options_.reducer->reduce();
+  enter(0, Stage::loop);
   return options_.reducer->reduced().control_message;
 }
 

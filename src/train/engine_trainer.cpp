@@ -6,7 +6,8 @@
 
 namespace sinew::train {
 
-EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data, const RunOptions& options, Disk& disk)
+EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data, const RunOptions& options, Disk& disk,
+                             StageTimer* stages)
     : job_(resolved.job),
       data_(data),
       run_directory_(options.run_directory),
@@ -19,6 +20,7 @@ EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data
                             .prefetcher = &prefetcher_,
                             .reducer = own_reducer_.get(),
                             .on_work = options.on_work,
+                            .stages = stages,
                             .faults = options.faults}) {
   engine_.check_sizes();
 }

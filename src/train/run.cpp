@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "base/fenced_disk.h"
 #include "base/machine.h"
+#include "base/resource_use.h"
+#include "base/stage_timer.h"
 #include "base/terminal.h"
 #include "base/write_fence.h"
 #include "rundir/rundir.h"
@@ -82,6 +84,26 @@ FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
   return {disk, [&place] { return place.lost().empty(); }, FencedDisk::Checks::creations};
 }
 
+// What this worker spends its time and the machine on.
+class Accounts {
+ public:
+  Accounts(int64_t lanes, double began, const Clock& clock) : stages(lanes, began, clock) {}
+  StageTimer stages;
+
+  // `reducer` is that of the group, or null. The cores are those of this worker's part of the machine.
+  void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here) const {
+    StageTimes& times = outcome.time.emplace(stages.times());
+    const double waited = reducer == nullptr ? 0 : std::min(reducer->waited_seconds(), times[Stage::reduction]);
+    times[Stage::reduction] -= waited;
+    times[Stage::member_wait] += waited;
+    outcome.resources = between(at_begin_, resource_use());
+    outcome.resources->cores /= static_cast<double>(std::max<int64_t>(1, workers_here));
+  }
+
+ private:
+  const ResourceUse at_begin_ = resource_use();
+};
+
 // `fence` is the disk of a worker that is alone. A member makes its own, because its number is its id in the group.
 RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, const rundir::RunPlace& place,
                        Disk& disk, WriteFence* fence, Clock& clock) {
@@ -95,7 +117,8 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   if (fence != nullptr && !rundir::is_run(options.run_directory))
     loop::write_decisions(*fence, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
-  EngineTrainer trainer(resolved, *data, options, disk);
+  Accounts accounts(*resolved.job.trainer.lanes, began.monotonic_seconds, clock);
+  EngineTrainer trainer(resolved, *data, options, disk, &accounts.stages);
   std::unique_ptr<Membership> membership;
   std::optional<WriteFence> of_member;
   if (options.join) {
@@ -106,8 +129,12 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   }
   loop::Plan plan = trainer.plan();
   plan.environment = std::move(decisions.environment);
-  return loop::run(plan, loop_options(options, began, place), trainer, membership ? &membership->members() : nullptr,
-                   *fence, clock);
+  loop::RunOptions wanted = loop_options(options, began, place);
+  wanted.stages = &accounts.stages;
+  wanted.account = [&](rundir::Outcome& outcome) {
+    accounts.add_to(outcome, membership ? &membership->reducer() : nullptr, options.workers_here);
+  };
+  return loop::run(plan, wanted, trainer, membership ? &membership->members() : nullptr, *fence, clock);
 }
 
 // Reports a run that failed before its loop could.

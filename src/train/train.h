@@ -97,6 +97,8 @@ class Reducer {
   // Called when a lane fails and will not deliver its shard. From then on, no lane of this worker waits in next_shard.
   // Any thread may call it.
   virtual void give_up() {}
+  // The seconds for which the lanes together have waited in next_shard for results of other workers.
+  virtual double waited_seconds() const { return 0; }
   // Predicts whether this worker will compute this shard of a later step. Used only to load samples ahead.
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };

@@ -33,12 +33,13 @@ MAY_INCLUDE = {
     "onnx": ["base", "data"],
     "exports": ["base", "spec", "rundir", "checkpoint", "data", "model", "train", "onnx"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "loop", "model", "train"],
+    "advise": ["base", "spec", "rundir"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
-    "cli": ["base", "spec", "store", "http", "sandbox", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server"],
+    "cli": ["base", "spec", "store", "http", "sandbox", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server", "advise"],
     "worker": ["base", "spec", "sandbox", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "exports", "distribute"],
 }
-PLAIN = {"base", "plot", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "cli"}
+PLAIN = {"base", "plot", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "advise", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -1,0 +1,65 @@
+#include "base/resource_use.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/cgroup.h"
+#include "base/proc.h"
+
+namespace sinew {
+namespace {
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+int64_t value_in(const std::string& text, const std::string& key) {
+  const size_t at = text.find(key + ": ");
+  return at == text.npos ? 0 : std::strtoll(text.c_str() + at + key.size() + 2, nullptr, 10);
+}
+
+// The second number of a thread's schedstat: nanoseconds in which it could have run but waited for a core.
+double queued_seconds() {
+  double nanoseconds = 0;
+  std::error_code gone;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", gone)) {
+    const std::string text = kernel_text(thread.path().string() + "/schedstat");
+    if (const size_t space = text.find(' '); space != text.npos) nanoseconds += std::atof(text.c_str() + space);
+  }
+  return 1e-9 * nanoseconds;
+}
+
+}  // namespace
+
+ResourceUse resource_use() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  const std::string io = kernel_text("/proc/self/io");
+  const auto own = static_cast<double>(own_cores().size());
+  const double quota = cgroup_cores();
+  return {.cores = quota > 0 ? std::min(own, quota) : own,
+          .cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime),
+          .queued_seconds = queued_seconds(),
+          .throttled_seconds = cgroup_throttled(),
+          .major_faults = used.ru_majflt,
+          .disk_read_bytes = value_in(io, "\nread_bytes"),
+          .disk_written_bytes = value_in(io, "\nwrite_bytes"),
+          .peak_memory_bytes = used.ru_maxrss * 1024};
+}
+
+ResourceUse between(const ResourceUse& earlier, const ResourceUse& later) {
+  return {.cores = later.cores,
+          .cpu_seconds = later.cpu_seconds - earlier.cpu_seconds,
+          .queued_seconds = std::max(0.0, later.queued_seconds - earlier.queued_seconds),  // threads may have ended
+          .throttled_seconds = later.throttled_seconds - earlier.throttled_seconds,
+          .major_faults = later.major_faults - earlier.major_faults,
+          .disk_read_bytes = later.disk_read_bytes - earlier.disk_read_bytes,
+          .disk_written_bytes = later.disk_written_bytes - earlier.disk_written_bytes,
+          .peak_memory_bytes = later.peak_memory_bytes};
+}
+
+}  // namespace sinew

@@ -1,0 +1,25 @@
+// What this process has used of the machine since it began, as the kernel counts it.
+#pragma once
+
+#include <cstdint>
+
+namespace sinew {
+
+struct ResourceUse {
+  double cores = 0;              // cores that this process may use at the same time; a quota may allow a part of one
+  double cpu_seconds = 0;        // user and system time of all threads
+  double queued_seconds = 0;     // time in which threads that live now could have run, but other programs had the cores
+  double throttled_seconds = 0;  // see cgroup_throttled
+  int64_t major_faults = 0;      // pages that had to be read from a disk
+  // Bytes that went to and from disks, not to and from the page cache. A write counts when it makes a page dirty.
+  int64_t disk_read_bytes = 0, disk_written_bytes = 0;
+  int64_t peak_memory_bytes = 0;  // highest resident set so far
+  bool operator==(const ResourceUse&) const = default;
+};
+
+// Values that the kernel does not tell are 0.
+ResourceUse resource_use();
+// Returns the use between two moments; the peak is that of the later one.
+ResourceUse between(const ResourceUse& earlier, const ResourceUse& later);
+
+}  // namespace sinew

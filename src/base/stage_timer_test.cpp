@@ -1,0 +1,65 @@
+#include "base/stage_timer.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "base/hand_clock.h"
+
+namespace sinew {
+namespace {
+
+TEST(StageTimer, TheStagesOfALaneAddUpToTheTimeThatPassed) {
+  HandClock clock;
+  StageTimer timer(2, clock.seconds - 1, clock);
+  clock.seconds = clock.seconds + 2;
+  timer.enter(0, Stage::forward);
+  timer.enter(1, Stage::data_wait);
+  clock.seconds = clock.seconds + 2;
+  timer.enter(0, Stage::backward);
+  clock.seconds = clock.seconds + 4;
+  timer.enter(0, Stage::forward);
+  clock.seconds = clock.seconds + 1;
+  const StageTimes times = timer.times();
+  EXPECT_EQ(times.lanes, 2);
+  EXPECT_EQ(times[Stage::startup], 3);
+  EXPECT_EQ(times[Stage::idle], 3);
+  EXPECT_EQ(times[Stage::forward], 3);
+  EXPECT_EQ(times[Stage::backward], 4);
+  EXPECT_EQ(times[Stage::data_wait], 7);
+  EXPECT_EQ(times.total(), 20);
+}
+
+TEST(StageTimer, OtherThreadsMayReadWhileLanesEnterStages) {
+  StageTimer timer(2, system_clock().monotonic_seconds(), system_clock());
+  std::vector<std::thread> lanes;
+  for (const int lane : {0, 1}) {
+    lanes.emplace_back([&, lane] {
+      for (int i = 0; i < 20'000; ++i) timer.enter(lane, static_cast<Stage>(i % static_cast<int>(kStages)));
+    });
+  }
+  double before = 0;
+  for (int i = 0; i < 200; ++i) {
+    const double total = timer.times().total();
+    EXPECT_GE(total, 0);
+    before = std::max(before, total);
+  }
+  for (std::thread& lane : lanes) lane.join();
+  EXPECT_GE(timer.times().total(), before * 0.9);
+}
+
+TEST(StageTimer, EachStageHasAName) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    EXPECT_EQ(stage_of(name_of(stage)), stage);
+    names.insert(name_of(stage));
+  }
+  EXPECT_EQ(names.size(), kStages);
+  EXPECT_EQ(stage_of("lunch"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sinew
