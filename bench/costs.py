@@ -111,3 +111,17 @@ def logging(folder, quick):
     detail = f"{1e3 * line_ms:.0f} µs a line, {1e3 * step_ms:.0f} µs a step; median of {rounds}"
     return [figure("logging every 2 s, as by default, of a run's CPU time, %", cost(by_default), 0.5, low=True, detail=f"{jobs.JOBS['mlp64'].title}: {detail}"),
             figure("logging every 50 steps, of a run's CPU time, %", cost(50), 0.5, low=True)]
+
+
+def accounting(folder, quick):
+    """Measures what it costs that the lanes say what they spend their time on: the time to enter a stage, times the stages
+    of a step."""
+    steps, rounds = 3000, 3 if quick else 7
+    job = jobs.write_job(folder, "mlp64")
+    step_us = sorted(1e6 * run_seconds(job, f"trainer.max_duration={steps}st") / steps for _ in range(rounds))[rounds // 2]
+    enter_ns = float(subprocess.run([contestants.BIN / "stage_loop"], capture_output=True, text=True, check=True, timeout=60).stdout)
+    # train/engine.cpp: four stages in each shard; eight on each lane around the shards, the sum and the optimizer; nine on
+    # the step thread.
+    entries = 4 * 8 + 8 * contestants.LANES + 9
+    return [figure("accounting of a run's time by stage, of its CPU time, %", 100 * entries * enter_ns / 1e3 / step_us, 0.5, low=True,
+                   detail=f"{jobs.JOBS['mlp64'].title}: {entries} entries of {enter_ns:.0f} ns in a step of {step_us:.0f} µs")]

@@ -18,13 +18,13 @@ class TickingClock final : public Clock {
  public:
   explicit TickingClock(double signal_at = 1e9) : signal_at_(signal_at) {}
   double monotonic_seconds() const override {
-    const double now = static_cast<double>(++looks_) * 0.01;
+    const double now = static_cast<double>(++looks_) * 0.001;
     if (now >= signal_at_) signals = 1;
     return now;
   }
   double wall_seconds() const override { return 1e9 + seconds(); }
   void sleep_seconds(double) override {}
-  double seconds() const { return static_cast<double>(looks_) * 0.01; }
+  double seconds() const { return static_cast<double>(looks_) * 0.001; }
   mutable std::atomic<int> signals{0};
 
  private:
