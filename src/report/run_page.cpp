@@ -258,8 +258,30 @@ std::string commands_section(const RunSummary& run, const rundir::Outcome& outco
     add("Measure the model on other data:", "sinew eval " + directory + " test.path=FILE");
     add("Export the model for other programs:", "sinew export " + directory + " --to onnx");
   }
+  if (outcome.time) add("See what limited the run, and what would make it faster:", "sinew advise " + directory);
   add("Draw the curves into a picture:", "sinew runs plot " + directory + " --output curves.png");
   return section("Go on", text);
+}
+
+// The time of all lanes, by stage, the longest first.
+std::string time_section(const std::optional<StageTimes>& time) {
+  if (!time || time->lanes <= 0 || !(time->total() > 0)) return "";
+  constexpr double kWorthALine = 0.0005;
+  std::vector<Stage> stages;
+  for (size_t i = 0; i < kStages; ++i) stages.push_back(static_cast<Stage>(i));
+  std::ranges::stable_sort(stages, std::ranges::greater(), [&](Stage stage) { return (*time)[stage]; });
+  std::string text =
+      "<div class=\"wide\"><table>\n<tr><th>stage</th><th class=\"number\">% of the time</th>"
+      "<th class=\"number\">seconds</th></tr>\n";
+  for (const Stage stage : stages) {
+    const double share = (*time)[stage] / time->total();
+    if (share < kWorthALine) continue;
+    text += "<tr><td>" + escaped(std::string(name_of(stage))) + "</td>" + "<td class=\"number\">" +
+            escaped(rounded_text(100 * share, 3)) + "</td>" + number_cell((*time)[stage]) + "</tr>\n";
+  }
+  return section("Where the time went", text + "</table></div>\n<p>Of " + std::to_string(time->lanes) +
+                                            (time->lanes == 1 ? " lane" : " lanes together") +
+                                            ", in the last attempt.</p>\n");
 }
 
 std::string files_section(const RunSummary& run) {
@@ -310,8 +332,8 @@ std::string run_page(const std::string& directory, const rundir::Outcome& outcom
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
          escaped(run->job + ": " + outcome.status) + "</title>\n<style>\n" + std::string(kRunPageStyle) +
          "</style>\n</head>\n<body>\n<main>\n" + head_of(*run, outcome) + job_section(*run, log) +
-         metrics_section(*run) + curves_section(*run) + evaluation_section(*run) + warnings_section(log) +
-         commands_section(*run, outcome) + files_section(*run) + "</main>\n</body>\n</html>\n";
+         metrics_section(*run) + curves_section(*run) + evaluation_section(*run) + time_section(outcome.time) +
+         warnings_section(log) + commands_section(*run, outcome) + files_section(*run) + "</main>\n</body>\n</html>\n";
 }
 
 std::string keep_run_page(Disk& disk, const std::string& directory, const rundir::Outcome& outcome) noexcept {

@@ -223,11 +223,16 @@ TEST_F(Drawn, ThePageHasWhatTheRunLeft) {
              "{\"ts\":\"x\",\"level\":\"info\",\"event\":\"start\",\"text\":\"digits: cnn, 50186 parameters\"}\n"
              "{\"ts\":\"x\",\"level\":\"warning\",\"event\":\"odd\",\"text\":\"something is odd\"}\n");
   outcome_.objective = {{"val/accuracy >= 0.7", true, 0.75}};
+  StageTimes& time = outcome_.time.emplace(StageTimes{.lanes = 2});
+  time[Stage::backward] = 6;
+  time[Stage::data_wait] = 2;
   const std::string page = run_page(run_, outcome_);
   for (const char* expected :
        {"<h1>digits</h1>", "50186 parameters", ">done<", "3 steps", "val/accuracy &gt;= 0.7: met", "0.515625", "0.8125",
         "something is odd", "confusion matrix (test data, step 3)", "<td>yes</td>", "sinew predict", "sinew export",
-        "trainer.max_duration=12ep", "metrics.jsonl", "<svg "})
+        "trainer.max_duration=12ep", "metrics.jsonl", "<svg ", "Where the time went",
+        "<td>backward</td><td class=\"number\">75</td>", "<td>data_wait</td><td class=\"number\">25</td>",
+        "sinew advise"})
     EXPECT_THAT(page, HasSubstr(expected));
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr(" src=")));
