@@ -1,8 +1,8 @@
 // Measures on what the lanes of a worker spend their time.
 //
 // At each moment a lane is in one stage. It says when it enters another one, which costs one reading of the clock, so
-// the stages of a lane add up to the time since it began. A worker's lanes train and evaluate (train/); lane
-// 0 also runs the loop between the steps (loop/).
+// the stages of a lane add up to the time since it began. A worker's lanes train and evaluate (train/); lane 0 also runs
+// the loop between the steps (loop/).
 #pragma once
 
 #include <array>
