@@ -120,8 +120,8 @@ def accounting(folder, quick):
     job = jobs.write_job(folder, "mlp64")
     step_us = sorted(1e6 * run_seconds(job, f"trainer.max_duration={steps}st") / steps for _ in range(rounds))[rounds // 2]
     enter_ns = float(subprocess.run([contestants.BIN / "stage_loop"], capture_output=True, text=True, check=True, timeout=60).stdout)
-    # train/engine.cpp: four stages in each shard; eight on each lane around the shards, the sum and the optimizer; nine on
-    # the step thread.
-    entries = 4 * 8 + 8 * contestants.LANES + 9
+    # train/engine.cpp: four stages in each shard; on each lane two around the shards, one after the sum, two in the optimizer
+    # and ten of the step thread.
+    entries = 4 * 8 + 15 * contestants.LANES
     return [figure("accounting of a run's time by stage, of its CPU time, %", 100 * entries * enter_ns / 1e3 / step_us, 0.5, low=True,
                    detail=f"{jobs.JOBS['mlp64'].title}: {entries} entries of {enter_ns:.0f} ns in a step of {step_us:.0f} µs")]

@@ -12,27 +12,28 @@
 
 namespace sinew::advise {
 
-// What the time of the lanes went to, after the start of the run.
+// What the time of the lanes went to, between the start and the end of the run.
 enum class Limit {
   input,          // waiting for samples
   compute,        // forward and backward passes, the optimizer
   communication,  // exchanging sums with other workers, and waiting for them
-  overhead,       // what one thread does between the steps while the other lanes have nothing to do
+  imbalance,      // lanes that have done their part of a step wait for the others
+  overhead,       // what is done between the steps, while no lane computes
   checkpoints,    // copying the state
-  starved,        // the lanes could have run, but other programs had the cores, or the CPU quota was used up
+  starved,        // threads of the worker could have run, but had no core, or the CPU quota was used up
 };
 std::string_view name_of(Limit limit);  // "input-bound"
 
 struct Part {
   Limit limit = Limit::compute;
-  double share = 0;      // of the lanes' time after the start, 0 to 1; the shares of all parts add up to 1
+  double share = 0;      // of the lanes' time between start and end, 0 to 1; the shares of all parts add up to 1
   std::string evidence;  // "the lanes waited for samples 3.1 s of 29.2 s"
 };
 
 struct Remedy {
   std::string what;
-  // The run would be at most so much faster, as a fraction: 0.25 is 25 %. It is a bound: what the remedy is for would
-  // take no time at all.
+  // The training would be at most so much faster, as a fraction: 0.25 is 25 %. It is a bound: what the remedy is for
+  // would take no time at all.
   double at_most = 0;
   bool keeps_result = true;  // true: the model stays the same to the last bit
 };
@@ -44,10 +45,12 @@ struct Verdict {
   std::vector<Remedy> remedies;
 };
 
-// Returns the verdict on a run that took these times. The times have lanes, and some time passed after the start.
+// Returns the verdict on a run that took these times. There are lanes, and time passed between start and end; all
+// numbers are finite and none is negative.
 Verdict judge(const StageTimes& time, const ResourceUse& resources);
 
-// Throws Error (ADVISE_NO_RECORD) if the report does not say where the time went. `run` is the name for messages.
+// Throws Error (ADVISE_NO_RECORD) if the report does not say where the time went; the folds of a cross-validation do.
+// `run` is the name for messages.
 Verdict judge(const rundir::Outcome& outcome, const std::string& run);
 
 // For people and for programs; both end with a newline.

@@ -6,12 +6,15 @@
 #include "advise/advise.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace sinew::advise {
 namespace {
 
-constexpr double kWorthSaying = 0.25;  // a part with this share is a limit beside the largest one
-constexpr double kWorthTrying = 0.05;  // a remedy that cannot gain more is not named
+constexpr double kWorthSaying = 0.25;    // a part with this share is a limit beside the largest one
+constexpr double kWorthTrying = 0.05;    // a remedy that cannot gain more is not named
+constexpr double kMostShare = 0.99;      // a bound of a gain says no more than "99 times faster"
+constexpr double kLeastSeconds = 0.001;  // a run that took less has made no step
 
 std::string seconds_text(double seconds) {
   char text[32];
@@ -19,55 +22,48 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// The lanes' time after the start of the run, without the time in which they could not run.
+// The time of all lanes between the start and the end of the run, in seconds.
 struct Spent {
-  double all = 0;      // seconds of all lanes
-  double starved = 0;  // seconds of all lanes
-  double quota = 0;    // the part of `starved` for which a CPU quota was used up
-  StageTimes time;     // `idle` without the start
+  double all = 0;
+  double starved = 0;  // in which the lanes could not run
+  double quota = 0;    // the part of `starved` in which a CPU quota was used up
 };
 
-// The start is the time of lane 0 before the first step; the other lanes are idle meanwhile.
-//
-// A stage also lasts longer if its lane does not get a core, and nothing says which stages were affected. Threads of
-// this worker may also wait for each other. So the lanes were starved at most for the CPU time that this worker could
-// have had and did not use.
+double between_start_and_end(const StageTimes& time) {
+  return time.total() - time[Stage::startup] - time[Stage::finish];
+}
+
+// A stage also lasts longer if its lane has no core, and nothing says which stages did. Threads of this worker may also
+// wait for each other. So other programs took at most the CPU time that this worker could have had and did not use. Nor
+// could the lanes be without a core while the worker used CPU time.
 Spent spent(const StageTimes& time, const ResourceUse& resources) {
-  Spent spent{.time = time};
-  const double start = time[Stage::startup], lanes = static_cast<double>(time.lanes);
-  spent.time[Stage::startup] = 0;
-  spent.time[Stage::idle] = std::max(0.0, time[Stage::idle] - start * (lanes - 1));
-  spent.all = spent.time.total();
-  const double unused = std::max(0.0, resources.cores * time.total() / lanes - resources.cpu_seconds);
-  const double queued = std::min(resources.queued_seconds, unused);
-  spent.starved = std::min(spent.all, queued + resources.throttled_seconds);
-  spent.quota = std::min(spent.starved, resources.throttled_seconds);
+  Spent spent{.all = between_start_and_end(time)};
+  const double duration = time.total() / static_cast<double>(time.lanes);
+  const double unused = std::max(0.0, resources.cores * duration - resources.cpu_seconds);
+  const double most = std::max(0.0, spent.all - resources.cpu_seconds);
+  spent.quota = std::min(most, resources.throttled_seconds);
+  spent.starved = std::min(most, spent.quota + std::min(resources.queued_seconds, unused));
   return spent;
 }
 
-std::vector<Part> parts_of(const Spent& spent) {
-  const StageTimes& time = spent.time;
+std::vector<Part> parts_of(const StageTimes& time, const Spent& spent) {
   const double runs = 1 - spent.starved / spent.all;  // the part of the time in which the lanes ran
   const std::string whole = " of " + seconds_text(spent.all);
   std::vector<Part> parts;
   const auto add = [&](Limit limit, double seconds, const std::string& what) {
-    parts.push_back({limit, seconds / spent.all * runs, what + " " + seconds_text(seconds) + whole});
+    parts.push_back({limit, seconds / spent.all, what + " " + seconds_text(seconds) + whole});
   };
   // Without other workers, a reduction is work of this worker on its own sums.
   const bool alone = time[Stage::member_wait] <= 0;
   const double sums = time[Stage::reduction];
-  add(Limit::input, time[Stage::data_wait], "the lanes waited for samples");
-  add(Limit::compute,
-      time[Stage::forward] + time[Stage::backward] + time[Stage::evaluation] + time[Stage::optimizer] +
-          (alone ? sums : 0),
-      "the model and the optimizer took");
-  add(Limit::communication, time[Stage::member_wait] + (alone ? 0 : sums), "sums of other workers took");
-  add(Limit::overhead, time[Stage::loop] + time[Stage::digest] + time[Stage::idle],
-      "the loop between the steps, and lanes without work, took");
-  add(Limit::checkpoints, time[Stage::checkpoint], "copies of the state took");
-  parts.push_back(
-      {Limit::starved, spent.starved / spent.all,
-       "other programs had the cores, or the CPU quota was used up, for " + seconds_text(spent.starved) + whole});
+  const double model = time[Stage::forward] + time[Stage::backward] + time[Stage::evaluation] + time[Stage::optimizer];
+  add(Limit::input, time[Stage::data_wait] * runs, "the lanes waited for samples");
+  add(Limit::compute, (model + (alone ? sums : 0)) * runs, "the model and the optimizer took");
+  add(Limit::communication, (time[Stage::member_wait] + (alone ? 0 : sums)) * runs, "sums of other workers took");
+  add(Limit::imbalance, time[Stage::imbalance] * runs, "lanes waited for the other lanes");
+  add(Limit::overhead, (time[Stage::loop] + time[Stage::digest]) * runs, "work between the steps took");
+  add(Limit::checkpoints, time[Stage::checkpoint] * runs, "copies of the state took");
+  add(Limit::starved, spent.starved, "threads had no core, or the CPU quota was used up, for");
   std::ranges::stable_sort(parts, std::ranges::greater(), &Part::share);
   return parts;
 }
@@ -76,23 +72,35 @@ double share_of(const std::vector<Part>& parts, Limit limit) {
   return std::ranges::find(parts, limit, &Part::limit)->share;
 }
 
-std::vector<Remedy> remedies_of(const std::vector<Part>& parts, const Spent& spent, const ResourceUse& resources) {
+std::vector<Remedy> remedies_of(const std::vector<Part>& parts, const Spent& spent) {
   std::vector<Remedy> remedies;
   // If a share of the time vanishes, the rest takes 1 - share of it.
   const auto add = [&](double share, const std::string& what, bool keeps_result = true) {
-    if (share >= kWorthTrying && share < 1) remedies.push_back({what, share / (1 - share), keeps_result});
+    share = std::min(share, kMostShare);
+    if (share >= kWorthTrying) remedies.push_back({what, share / (1 - share), keeps_result});
   };
-  const auto lanes = static_cast<double>(spent.time.lanes);
   add(share_of(parts, Limit::input), "read samples faster: more data.prefetch_threads, smaller files, a faster disk");
   add(share_of(parts, Limit::communication),
       "wait less for other workers: a faster network, fewer workers, or no slow one among them");
+  add(share_of(parts, Limit::imbalance), "a number of trainer.lanes that divides trainer.shards");
   add(share_of(parts, Limit::overhead), "larger steps: a higher trainer.batch_size", false);
   add(share_of(parts, Limit::checkpoints), "save less often: a longer checkpoint.interval");
   add(spent.quota / spent.all, "raise the CPU quota of the container");
-  add((spent.starved - spent.quota) / spent.all, "end the other programs on this machine");
-  if (resources.cores >= lanes + 1) add(1 - lanes / resources.cores, "use all cores: a higher trainer.lanes");
+  add((spent.starved - spent.quota) / spent.all, "end other programs on this machine, or give the run fewer lanes");
   std::ranges::stable_sort(remedies, std::ranges::greater(), &Remedy::at_most);
   return remedies;
+}
+
+bool is_amount(double value) {
+  return std::isfinite(value) && value >= 0;
+}
+
+// The numbers come from a file, which may hold any.
+bool is_record(const StageTimes& time, const ResourceUse& resources) {
+  return time.lanes > 0 && std::ranges::all_of(time.seconds, is_amount) && std::isfinite(time.total()) &&
+         between_start_and_end(time) >= kLeastSeconds && is_amount(resources.cores) &&
+         is_amount(resources.cpu_seconds) && is_amount(resources.queued_seconds) &&
+         is_amount(resources.throttled_seconds);
 }
 
 }  // namespace
@@ -104,24 +112,21 @@ std::string_view name_of(Limit limit) {
 }
 
 Verdict judge(const StageTimes& time, const ResourceUse& resources) {
-  SINEW_CHECK(time.lanes > 0, time.lanes);
+  SINEW_CHECK(is_record(time, resources), time.total());
   const Spent of_lanes = spent(time, resources);
-  SINEW_CHECK(of_lanes.all > 0, of_lanes.all);
-  Verdict verdict{.parts = parts_of(of_lanes)};
+  Verdict verdict{.parts = parts_of(time, of_lanes)};
   for (const Part& part : verdict.parts) {
     if (verdict.limits.empty() || part.share >= kWorthSaying) verdict.limits.push_back(part.limit);
   }
-  verdict.remedies = remedies_of(verdict.parts, of_lanes, resources);
+  verdict.remedies = remedies_of(verdict.parts, of_lanes);
   return verdict;
 }
 
 Verdict judge(const rundir::Outcome& outcome, const std::string& run) {
-  // The fields come from a file, which may hold any numbers.
-  const bool usable = outcome.time && outcome.resources && outcome.time->lanes > 0 &&
-                      std::ranges::all_of(outcome.time->seconds, [](double one) { return one >= 0; }) &&
-                      std::isfinite(outcome.time->total()) &&
-                      outcome.time->total() > outcome.time->lanes * (*outcome.time)[Stage::startup];
-  if (!usable)
+  if (!outcome.folds.empty())
+    throw Error("ADVISE_NO_RECORD", run + " is a cross-validation, whose folds are runs of their own",
+                "sinew advise " + shell_quoted(run + "/" + outcome.folds[0].run));
+  if (!outcome.time || !outcome.resources || !is_record(*outcome.time, *outcome.resources))
     throw Error("ADVISE_NO_RECORD", run + " has no record of where its time went",
                 "advice is about a finished training: a run that made steps in its last attempt, with this version");
   return judge(*outcome.time, *outcome.resources);

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <cmath>
 
 #include "advise/advise.h"
 #include "base/random.h"
@@ -70,6 +70,7 @@ TEST(Verdict, OtherProgramsStarveARun) {
   EXPECT_EQ(verdict.limits, (std::vector{Limit::compute, Limit::starved}));
   EXPECT_NEAR(share_of(verdict, Limit::starved), 0.47, 1e-12);
   EXPECT_NEAR(share_of(verdict, Limit::compute), 0.53, 1e-12);
+  EXPECT_EQ(verdict.parts[0].evidence, "the model and the optimizer took 53.0 s of 100.0 s");
 }
 
 TEST(Verdict, ThreadsOfTheRunThatWaitForEachOtherDoNotStarveIt) {
@@ -86,22 +87,47 @@ TEST(Verdict, AUsedUpQuotaStarvesARun) {
   const Verdict verdict = run.verdict();
   EXPECT_EQ(verdict.limits, (std::vector{Limit::starved, Limit::compute}));
   EXPECT_EQ(verdict.remedies[0].what, "raise the CPU quota of the container");
+  EXPECT_NEAR(verdict.remedies[0].at_most, 3, 1e-12);
 }
 
-TEST(Verdict, TheStartOfTheRunIsNoPartOfIt) {
+TEST(Verdict, ThrottlingOfOtherProcessesIsBoundedByWhatTheRunDid) {
   Recorded run;
-  run.time[Stage::startup] = 30;
-  run.time[Stage::idle] = 30;  // of the other lane
+  run.resources.throttled_seconds = 1000;  // of the whole container, while this run had its cores for 100 s
+  EXPECT_EQ(share_of(run.verdict(), Limit::starved), 0);
+}
+
+TEST(Verdict, AFullyStarvedRunStillHasARemedy) {
+  Recorded run;
+  run.resources = {.cores = 0.01, .throttled_seconds = 200};
+  const Verdict verdict = run.verdict();
+  EXPECT_EQ(verdict.limits, std::vector{Limit::starved});
+  ASSERT_FALSE(verdict.remedies.empty());
+  EXPECT_EQ(verdict.remedies[0].what, "raise the CPU quota of the container");
+}
+
+TEST(Verdict, TheStartAndTheEndOfTheRunAreNoPartOfIt) {
+  Recorded run;
+  run.time[Stage::startup] = 60;
+  run.time[Stage::finish] = 40;
+  run.resources.cpu_seconds = 200;
   EXPECT_EQ(share_of(run.verdict(), Limit::compute), 1);
 }
 
-TEST(Verdict, UnusedCoresAreNamed) {
+TEST(Verdict, WhatStopsAllLanesCountsForAllOfThem) {
+  StageTimes time{.lanes = 8};
+  time[Stage::checkpoint] = 8 * 4;
+  time[Stage::backward] = 8 * 6;
+  const Verdict verdict = judge(time, {.cores = 8, .cpu_seconds = 80});
+  EXPECT_NEAR(share_of(verdict, Limit::checkpoints), 0.4, 1e-12);
+  EXPECT_NEAR(verdict.remedies[0].at_most, 0.4 / 0.6, 1e-12);
+}
+
+TEST(Verdict, LanesThatDoNotDivideTheShardsWait) {
   Recorded run;
-  run.resources.cores = 8;
+  run.move(30, Stage::imbalance);
   const Verdict verdict = run.verdict();
-  ASSERT_EQ(verdict.remedies.size(), 1U);
-  EXPECT_EQ(verdict.remedies[0].what, "use all cores: a higher trainer.lanes");
-  EXPECT_NEAR(verdict.remedies[0].at_most, 3, 1e-12);
+  EXPECT_EQ(verdict.limits, (std::vector{Limit::compute, Limit::imbalance}));
+  EXPECT_EQ(verdict.remedies[0].what, "a number of trainer.lanes that divides trainer.shards");
 }
 
 TEST(Verdict, AlwaysNamesALimitAndSharesAddUpToOne) {
@@ -110,7 +136,7 @@ TEST(Verdict, AlwaysNamesALimitAndSharesAddUpToOne) {
     StageTimes time{.lanes = static_cast<int64_t>(1 + random.below(9))};
     for (double& seconds : time.seconds) seconds = random.below(3) == 0 ? 0 : random.uniform() * 50;
     time[Stage::forward] += 0.001;
-    const ResourceUse resources{.cores = 1 + random.uniform() * 16,
+    const ResourceUse resources{.cores = random.uniform() * 16,
                                 .cpu_seconds = random.uniform() * 400,
                                 .queued_seconds = random.uniform() * 400,
                                 .throttled_seconds = random.below(2) == 0 ? 0 : random.uniform() * 400};
@@ -123,20 +149,50 @@ TEST(Verdict, AlwaysNamesALimitAndSharesAddUpToOne) {
     EXPECT_NEAR(sum, 1, 1e-9);
     ASSERT_FALSE(verdict.limits.empty());
     EXPECT_EQ(verdict.limits[0], verdict.parts[0].limit);
-    for (const Remedy& remedy : verdict.remedies) EXPECT_GT(remedy.at_most, 0);
+    for (const Remedy& remedy : verdict.remedies) {
+      EXPECT_GT(remedy.at_most, 0);
+      EXPECT_LT(remedy.at_most, 100);
+    }
   }
 }
 
 TEST(Verdict, AReportWithoutARecordIsAnError) {
   rundir::Outcome outcome;
   EXPECT_THROW(judge(outcome, "runs/x"), Error);
-  outcome.time = StageTimes{.lanes = 2};
+  outcome.time = StageTimes{.lanes = 6};
   outcome.resources = ResourceUse();
-  EXPECT_THROW(judge(outcome, "runs/x"), Error);  // it ended before its first step
-  (*outcome.time)[Stage::forward] = std::nan("");
+  EXPECT_THROW(judge(outcome, "runs/x"), Error);
+  (*outcome.time)[Stage::startup] = 1.99201 * 6;  // it ended before its first step
   EXPECT_THROW(judge(outcome, "runs/x"), Error);
   (*outcome.time)[Stage::forward] = 1;
   EXPECT_EQ(judge(outcome, "runs/x").limits, std::vector{Limit::compute});
+}
+
+// The report is a file, which may hold any numbers.
+TEST(Verdict, NumbersThatAreNoneAreAnError) {
+  const double kNone[] = {std::nan(""), -1, INFINITY};
+  for (const double none : kNone) {
+    rundir::Outcome outcome;
+    outcome.time = Recorded().time;
+    outcome.resources = ResourceUse{.throttled_seconds = none};
+    EXPECT_THROW(judge(outcome, "runs/x"), Error);
+    outcome.resources = ResourceUse{.queued_seconds = none};
+    EXPECT_THROW(judge(outcome, "runs/x"), Error);
+    outcome.resources = ResourceUse();
+    (*outcome.time)[Stage::imbalance] = none;
+    EXPECT_THROW(judge(outcome, "runs/x"), Error);
+  }
+}
+
+TEST(Verdict, ACrossValidationNamesAFold) {
+  rundir::Outcome outcome;
+  outcome.folds.push_back({.fold = 0, .run = "trials/00000", .status = "done", .metrics = {}});
+  try {
+    judge(outcome, "runs/x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.hint, "sinew advise runs/x/trials/00000");
+  }
 }
 
 TEST(VerdictText, SaysTheLimitsTheStagesAndWhatHelps) {

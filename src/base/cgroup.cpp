@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kUnlimited = uint64_t{1} << 60;
 
 void add_group_and_those_above(const std::string& mount, std::string path, std::vector<std::string>& directories) {
+  if (path.find("/..") != path.npos) path.clear();  // it is outside of what this container sees
   while (!path.empty() && path != "/") {
     directories.push_back(mount + path);
     path.resize(path.rfind('/'));
@@ -99,8 +100,8 @@ double cgroup_throttled(const std::vector<std::string>& directories) {
   double seconds = 0;
   for (const std::string& directory : directories) {
     const std::string text = kernel_text(directory + "/cpu.stat");
-    seconds = std::max({seconds, 1e-6 * number_after(text, "throttled_usec"),  // v2
-                        1e-9 * number_after(text, "throttled_time")});         // v1
+    seconds += 1e-6 * number_after(text, "throttled_usec");  // v2
+    seconds += 1e-9 * number_after(text, "throttled_time");  // v1
   }
   return seconds;
 }

@@ -16,8 +16,8 @@ std::vector<std::string> cgroup_directories(const std::string& self, const std::
 // 0: there is no limit. The lowest one counts. They read files, so do not call them in each step.
 double cgroup_cores(const std::vector<std::string>& directories);     // CPU quota divided by its period
 uint64_t cgroup_memory(const std::vector<std::string>& directories);  // bytes
-// Returns the seconds for which the kernel kept this group, or one above it, from running because its CPU quota was
-// used up. It adds up all CPUs, since the group was made.
+// Returns the seconds for which the kernel kept these groups from running because a CPU quota was used up. They add up
+// over all CPUs and groups, since the groups were made.
 double cgroup_throttled(const std::vector<std::string>& directories);
 
 // The same for this process.

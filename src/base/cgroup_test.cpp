@@ -17,6 +17,7 @@ TEST(Cgroup, AProcessIsInAGroupAndInAllGroupsAboveIt) {
   EXPECT_EQ(cgroup_directories("0::/\n", "cpu", "/c"), Directories{"/c"});
   EXPECT_EQ(cgroup_directories("9:name=systemd:/x\n5:cpu,cpuacct:/docker/a\n4:memory:/m\n0::/\n", "cpu", "/c"),
             (Directories{"/c/cpu/docker/a", "/c/cpu/docker", "/c/cpu", "/c"}));
+  EXPECT_EQ(cgroup_directories("0::/../../x\n", "cpu", "/c"), Directories{"/c"});  // as a container may see it
   EXPECT_EQ(cgroup_directories("", "cpu", "/c"), Directories{});
   EXPECT_EQ(cgroup_directories("nonsense\n:\n::\n3:cpu:relative\n", "cpu", "/c"), Directories{});
 }
@@ -42,12 +43,12 @@ TEST_F(CgroupFiles, TheLowestLimitOfV2Counts) {
   write("cpu.max", "400000 100000\n");
   write("a/b/memory.max", "max\n");
   write("a/memory.max", "4096000\n");
-  write("a/b/cpu.stat", "usage_usec 5\nnr_throttled 0\nthrottled_usec 0\n");
+  write("a/b/cpu.stat", "usage_usec 5\nnr_throttled 0\nthrottled_usec 500000\n");
   write("a/cpu.stat", "usage_usec 5\nnr_throttled 3\nthrottled_usec 2500000\n");
   const Directories own = of("0::/a/b\n", "cpu");
   EXPECT_EQ(cgroup_cores(own), 1.5);
   EXPECT_EQ(cgroup_memory(own), 4096000U);
-  EXPECT_EQ(cgroup_throttled(own), 2.5);
+  EXPECT_EQ(cgroup_throttled(own), 3);
 }
 
 TEST_F(CgroupFiles, ReadsTheFilesOfV1) {

@@ -26,8 +26,10 @@ int64_t value_in(const std::string& text, const std::string& key) {
 double queued_seconds() {
   double nanoseconds = 0;
   std::error_code gone;
-  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", gone)) {
-    const std::string text = kernel_text(thread.path().string() + "/schedstat");
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator thread("/proc/self/task", gone); !gone && thread != end;
+       thread.increment(gone)) {
+    const std::string text = kernel_text(thread->path().string() + "/schedstat");
     if (const size_t space = text.find(' '); space != text.npos) nanoseconds += std::atof(text.c_str() + space);
   }
   return 1e-9 * nanoseconds;
@@ -55,7 +57,7 @@ ResourceUse between(const ResourceUse& earlier, const ResourceUse& later) {
   return {.cores = later.cores,
           .cpu_seconds = later.cpu_seconds - earlier.cpu_seconds,
           .queued_seconds = std::max(0.0, later.queued_seconds - earlier.queued_seconds),  // threads may have ended
-          .throttled_seconds = later.throttled_seconds - earlier.throttled_seconds,
+          .throttled_seconds = std::max(0.0, later.throttled_seconds - earlier.throttled_seconds),
           .major_faults = later.major_faults - earlier.major_faults,
           .disk_read_bytes = later.disk_read_bytes - earlier.disk_read_bytes,
           .disk_written_bytes = later.disk_written_bytes - earlier.disk_written_bytes,

@@ -8,7 +8,7 @@ namespace sinew {
 struct ResourceUse {
   double cores = 0;              // cores that this process may use at the same time; a quota may allow a part of one
   double cpu_seconds = 0;        // user and system time of all threads
-  double queued_seconds = 0;     // time in which threads that live now could have run, but other programs had the cores
+  double queued_seconds = 0;     // time in which threads that live now could have run, but had no core
   double throttled_seconds = 0;  // see cgroup_throttled
   int64_t major_faults = 0;      // pages that had to be read from a disk
   // Bytes that went to and from disks, not to and from the page cache. A write counts when it makes a page dirty.

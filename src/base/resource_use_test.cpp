@@ -2,31 +2,35 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <ctime>
 #include <thread>
 #include <vector>
-
-#include "base/clock.h"
 
 namespace sinew {
 namespace {
 
 TEST(ResourceUse, CountsTheTimeOfAllThreads) {
   const ResourceUse before = resource_use();
-  Clock& clock = system_clock();
-  const double end = clock.monotonic_seconds() + 0.2;
+  constexpr double kEach = 0.1;  // CPU time of each thread
   std::vector<std::jthread> threads;
-  for (int i = 0; i < 2; ++i) {
-    threads.emplace_back([&] {
-      while (clock.monotonic_seconds() < end) {
-      }
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([] {
+      timespec used{};
+      while (static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec) < kEach)
+        ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
     });
   }
   threads.clear();
   const ResourceUse used = between(before, resource_use());
-  EXPECT_GT(used.cpu_seconds, 0);
-  EXPECT_GE(used.queued_seconds, 0);
-  EXPECT_GE(used.throttled_seconds, 0);
+  EXPECT_GE(used.cpu_seconds, 2.9 * kEach);
+  EXPECT_GE(used.cores, 1e-3);
+}
+
+TEST(ResourceUse, AnEarlierUseThatWasHigherLeavesNothingNegative) {
+  // Threads that waited for a core may have ended, and a control group may have been replaced.
+  const ResourceUse used = between({.queued_seconds = 3, .throttled_seconds = 4}, {.queued_seconds = 1});
+  EXPECT_EQ(used.queued_seconds, 0);
+  EXPECT_EQ(used.throttled_seconds, 0);
 }
 
 TEST(ResourceUse, KnowsThePeakOfMemory) {

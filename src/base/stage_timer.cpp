@@ -7,9 +7,9 @@
 namespace sinew {
 namespace {
 
-constexpr std::array<std::string_view, kStages> kNames = {"idle",     "startup",    "data_wait",   "forward",
-                                                          "backward", "reduction",  "member_wait", "optimizer",
-                                                          "digest",   "evaluation", "checkpoint",  "loop"};
+constexpr std::array<std::string_view, kStages> kNames = {
+    "startup",   "data_wait", "forward",    "backward",   "reduction", "member_wait", "imbalance",
+    "optimizer", "digest",    "evaluation", "checkpoint", "loop",      "finish"};
 
 }  // namespace
 
@@ -29,10 +29,9 @@ double StageTimes::total() const {
   return sum;
 }
 
-// Only the lane's own thread writes its line. The fields are atomic so that another thread may read them meanwhile; it
-// may see the end of one stage and not yet the beginning of the next, which shifts a few microseconds.
+// The fields are atomic because another thread may read them while a lane works.
 struct alignas(64) StageTimer::Lane {
-  std::atomic<Stage> stage{Stage::idle};
+  std::atomic<Stage> stage{Stage::startup};
   std::atomic<double> since{0};
   std::array<std::atomic<double>, kStages> seconds{};
 };
@@ -40,7 +39,6 @@ struct alignas(64) StageTimer::Lane {
 StageTimer::StageTimer(int64_t lanes, double began, const Clock& clock)
     : lanes_(lanes), clock_(clock), of_lanes_(std::make_unique<Lane[]>(static_cast<size_t>(lanes))) {
   for (int64_t lane = 0; lane < lanes_; ++lane) of_lanes_[static_cast<size_t>(lane)].since = began;
-  of_lanes_[0].stage = Stage::startup;
 }
 
 StageTimer::~StageTimer() = default;
@@ -54,6 +52,10 @@ void StageTimer::enter(int lane, Stage stage) {
   seconds.store(seconds.load(kRelaxed) + now - line.since.load(kRelaxed), kRelaxed);
   line.since.store(now, kRelaxed);
   line.stage.store(stage, kRelaxed);
+}
+
+void StageTimer::enter_all(Stage stage) {
+  for (int64_t lane = 0; lane < lanes_; ++lane) enter(static_cast<int>(lane), stage);
 }
 
 StageTimes StageTimer::times() const {

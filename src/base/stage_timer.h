@@ -1,8 +1,9 @@
 // Measures on what the lanes of a worker spend their time.
 //
 // At each moment a lane is in one stage. It says when it enters another one, which costs one reading of the clock, so
-// the stages of a lane add up to the time since it began. A worker's lanes train and evaluate (train/); lane 0 also runs
-// the loop between the steps (loop/).
+// the stages of a lane add up to the time since it began. A worker's lanes train and evaluate (train/). Between the
+// phases in which all lanes work, one thread does what is left (train/, loop/), and every lane is in the stage of that
+// thread, because all of them wait for it.
 #pragma once
 
 #include <array>
@@ -17,20 +18,21 @@
 namespace sinew {
 
 enum class Stage : uint8_t {
-  idle,         // the lane has nothing to do: another lane, or the part of a step that one thread does, is not done yet
-  startup,      // lane 0: the run prepares its first step
+  startup,      // the run prepares its first step
   data_wait,    // the lane waits until a loader has read and decoded its samples, or copies them from memory
   forward,      // from the samples to the loss and the metrics
   backward,     // from the loss to the gradients
   reduction,    // sums of gradients are added, sent or received
   member_wait,  // the lane waits for results of other workers
+  imbalance,    // the lane has done its part of a phase and waits for the other lanes
   optimizer,    // the sums are divided, clipped and applied
   digest,       // digests of the state are computed or compared
   evaluation,   // forward passes of an evaluation
   checkpoint,   // the state is copied for a checkpoint; the writing itself goes on beside the training
-  loop,         // lane 0 between two steps: control entries, metrics, logs, progress
+  loop,         // between two steps: control entries, metrics, logs, progress
+  finish,       // after the last step: the run saves its state, tests its model and writes it
 };
-inline constexpr size_t kStages = static_cast<size_t>(Stage::loop) + 1;
+inline constexpr size_t kStages = static_cast<size_t>(Stage::finish) + 1;
 std::string_view name_of(Stage stage);  // as in report.json
 std::optional<Stage> stage_of(std::string_view name);
 
@@ -46,13 +48,16 @@ struct StageTimes {
 
 class StageTimer {
  public:
-  // Measures from the time `began` on the clock's monotonic scale. Lane 0 begins in `startup`, the others idle. The
-  // clock must outlive the timer.
+  // Measures from the time `began` on the clock's monotonic scale; all lanes begin in `startup`. The clock must outlive
+  // the timer.
   StageTimer(int64_t lanes, double began, const Clock& clock);
   ~StageTimer();
 
-  void enter(int lane, Stage stage);  // one thread at a time for each lane
-  StageTimes times() const;           // until now; any thread
+  void enter(int lane, Stage stage);  // called by the lane's thread, while it works
+  void enter_all(Stage stage);        // called by the thread that works while no lane does
+  // The times until now. Any thread may ask; while a lane enters a stage, the time of the one before may be missing or
+  // counted twice.
+  StageTimes times() const;
 
  private:
   struct Lane;

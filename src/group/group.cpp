@@ -206,9 +206,11 @@ void Group::State::do_work(const Work& work, std::unique_lock<std::mutex>& lock)
 }
 
 void Group::State::wait(std::unique_lock<std::mutex>& lock) {
+  const bool own_work = open && open->plan && open->plan->missing > 0;  // another lane of this member computes
+  const bool others = view && view->members.size() > 1;
   const double began = clock.monotonic_seconds();
   changed.wait_for(lock, std::chrono::milliseconds(200));
-  counts.waited_seconds += clock.monotonic_seconds() - began;
+  if (others && !own_work) counts.waited_seconds += clock.monotonic_seconds() - began;
 }
 
 void Group::deliver(ShardIndex shard, std::optional<Leaf> leaf) {

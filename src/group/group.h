@@ -120,7 +120,7 @@ struct Counts {               // what this member has done since it began
   int64_t judged = 0;         // how often it judged the audit of a shard
   int64_t collectives = 0;    // collectives finished
   int64_t healed = 0;         // shards it computed because another member was lost
-  double waited_seconds = 0;  // sum over all lanes: time in next_shard without work
+  double waited_seconds = 0;  // sum over all lanes: time in next_shard in which only other members had work
 };
 
 // The engine of one member. Other threads deliver frames and views. Several lanes may call next_shard in parallel.

@@ -172,7 +172,7 @@ struct RunOptions {
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
   int64_t workers_here = 1;                        // workers of the run on this machine
   OnWork on_work = nullptr;
-  StageTimer* stages = nullptr;  // lane 0 enters its stages between the steps; null: nothing is measured
+  StageTimer* stages = nullptr;  // what the lanes are in between the steps; null: nothing is measured
   // Adds to report.json what this worker spent. Called before the report is written. If it is null, the report does not
   // say it.
   std::function<void(rundir::Outcome&)> account = nullptr;

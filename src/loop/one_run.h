@@ -77,7 +77,7 @@ class Run {
   void request(ControlEntry::Kind kind, double value, const std::string& reason, int64_t number = 0);
   void report_work(Work::Kind kind);  // the step thread's work between two steps
   void enter(Stage stage) {
-    if (options_.stages != nullptr) options_.stages->enter(0, stage);
+    if (options_.stages != nullptr) options_.stages->enter_all(stage);
   }
   bool evaluate();  // true: the state is the best so far and is to be saved
   EvaluationResult evaluate_validation();

@@ -52,6 +52,7 @@ Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members*
       going_back_(options.going_back) {}
 
 RunResult Run::train() {
+  enter(Stage::startup);
   count_intervals();
   plan_steps();
   auto loaded = state_to_begin_with();
@@ -128,9 +129,12 @@ void Run::plan_steps() {
 bool Run::advance() {
   if (members_)
     members_->boundary(state(), [this] {
+      enter(Stage::checkpoint);
       StateFacts of_joiner = facts();
       of_joiner.records = reporter_->records();
-      return trainer_.snapshot(of_joiner);
+      checkpoint::OwnedSnapshot taken = trainer_.snapshot(of_joiner);
+      enter(Stage::loop);
+      return taken;
     });
   stop_reason_ = state().evaluation.stop;
   if (!stop_reason_.empty()) return false;

@@ -50,12 +50,14 @@ void Run::finish() {
   end_is_saved_ = true;
   const Digest own = trainer_.digest();
   check_confirmed(own);
+  enter(Stage::finish);
   rundir::Outcome outcome = outcome_so_far();
   const std::string options = options_to_go_on();
   restore_best();
   // A worker that must stop begins no new work. Its model has no threshold until the run is resumed.
   const std::string threshold = trainer_.choose_threshold(stop_status_ != "stopped");
   if (!threshold.empty()) reporter_->say(report::Level::info, "threshold", threshold);
+  enter(Stage::finish);  // the evaluation that chose the threshold is over
   std::string left_out;
   change_files([&](Disk& disk) {
     if (!kept_decisions_) write_decisions(disk, options_.run_directory, plan_);
@@ -64,6 +66,7 @@ void Run::finish() {
   if (!left_out.empty()) reporter_->say(report::Level::warning, "model_file", left_out);
   keep_validation();
   if (stop_status_ != "stopped") test(outcome);  // a worker that must stop begins no new work
+  enter(Stage::finish);
   outcome.status = stop_status_;
   outcome.exit_code = exit_code_;
   if (!write_report(outcome)) exit_code_ = kTrainingError;

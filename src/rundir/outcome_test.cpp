@@ -24,6 +24,16 @@ Outcome example() {
   outcome.objective = ObjectiveResult{"val/accuracy >= 0.9", false, NAN};
   outcome.last = {{"train/loss", HUGE_VAL}, {"val/accuracy", 0.7}};
   outcome.folds = {{0, "trials/00000", "done", {{"val/loss", 0.5}}}, {1, "trials/00001", "failed", {}}};
+  StageTimes& time = outcome.time.emplace(StageTimes{.lanes = 3});
+  for (size_t i = 0; i < kStages; ++i) time.seconds[i] = 0.25 + static_cast<double>(i);
+  outcome.resources = {.cores = 1.5,
+                       .cpu_seconds = 2.25,
+                       .queued_seconds = 3.5,
+                       .throttled_seconds = 4.125,
+                       .major_faults = 5,
+                       .disk_read_bytes = 6,
+                       .disk_written_bytes = 7,
+                       .peak_memory_bytes = 8};
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
   outcome.earlier_status = "done";
@@ -36,6 +46,8 @@ TEST(Outcome, reads_back_as_written) {
   ASSERT_TRUE(read);
   EXPECT_EQ(outcome_json(*read), text);
   EXPECT_EQ(read->best->step, 2);
+  EXPECT_EQ(read->time, example().time);
+  EXPECT_EQ(read->resources, example().resources);
   EXPECT_EQ(read->last.at("train/loss"), HUGE_VAL);
   EXPECT_TRUE(std::isnan(read->objective->value));
   EXPECT_EQ(outcome_json(*parse_outcome(outcome_json(Outcome()))), outcome_json(Outcome()));
@@ -50,6 +62,8 @@ std::string why_not(const std::string& text) {
 TEST(Outcome, damage_is_named_and_never_crashes) {
   EXPECT_EQ(why_not("{}"), "\"status\" is none of done, failed, stopped, budget");
   EXPECT_EQ(why_not(""), "not a JSON object");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"time\":{\"forward\":\"long\"}}"), "\"forward\" is not a number");
+  EXPECT_EQ(why_not("{\"status\":\"done\",\"resources\":[]}"), "\"resources\" is not an object");
   EXPECT_EQ(why_not(std::string(1 << 20, '[')), "not a JSON object");
   EXPECT_EQ(why_not("{\"status\":\"done\",\"steps\":\"x\"}"), "\"steps\" is not a whole number");
   EXPECT_EQ(why_not("{\"status\":\"done\",\"last\":[1]}"), "\"last\" is not an object");

@@ -343,13 +343,13 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
                 [&](bool again) { return train_shard(lane, work, again); });
     }
     report_work(lane, {});
-    enter(lane, Stage::idle);
+    enter(lane, Stage::imbalance);
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
+  enter_all(Stage::reduction);
   const auto reduce = [&](int lane) {
-    enter(lane, Stage::reduction);
     options_.reducer->reduce();
-    enter(lane, Stage::idle);
+    enter(lane, Stage::imbalance);
   };
   has_one_group() ? reduce(0) : lanes_.run(reduce);
   // If another worker computed a shard that was loaded ahead, that shard would stay in the prefetcher for ever. The
@@ -377,6 +377,7 @@ Digest Engine::probe() {
     }
     found.push_back(digest_of(std::as_bytes(std::span(&leaf->loss, 1))));
   });
+  enter_all(Stage::startup);
   return digest_of(found);
 }
 
@@ -386,20 +387,20 @@ Reducer::Reduced Engine::reduce_step(const StepMessage& own, const data::StepRan
   skipped_ = {};
   not_decoded_here_.clear();
   const bool compares = options_.reducer->compares();
-  enter(0, Stage::digest);
+  enter_all(Stage::digest);
   const Mark mark = next_mark(compares);
-  enter(0, Stage::loop);
+  enter_all(Stage::loop);
   const double usual = options_.job.cluster.audit;
   Audit audit = audit_of(state_.seed, state_.step, shards(), audits_next_step_ ? 1 : usual);
   audit.all = usual >= 1;
   options_.reducer->begin(shards(), gradients_, to_text(own), compares ? std::optional(mark) : std::nullopt,
                           compares ? audit : Audit(), {Purpose::Kind::step, state_.step});
   compute(range, parts, compares ? Audit() : audit);
-  enter(0, Stage::digest);
+  enter_all(Stage::digest);
   if (!compares) check_unchanged(mark);
   check_audits();
   report_work(0, {Work::Kind::updating, state_.step.value});
-  enter(0, Stage::optimizer);
+  enter_all(Stage::optimizer);
   Reducer::Reduced reduced = options_.reducer->reduced();
   if (options_.faults.in_sums) options_.faults.in_sums(state_.step, gradients_);
   return reduced;
@@ -464,7 +465,7 @@ StepResult Engine::make_step(const StepMessage& own, bool want_norm) {
   state_.tokens += range.count * info_.tokens_per_sample;
   state_.step = state_.step.next();
   report_work(0, {});
-  enter(0, Stage::loop);
+  enter_all(Stage::loop);
   return result;
 }
 

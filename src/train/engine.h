@@ -110,6 +110,9 @@ class Engine {
   void enter(int lane, Stage stage) const {
     if (options_.stages != nullptr) options_.stages->enter(lane, stage);
   }
+  void enter_all(Stage stage) const {
+    if (options_.stages != nullptr) options_.stages->enter_all(stage);
+  }
   Reducer::Reduced reduce_step(const StepMessage& own, const data::StepRange& range);
   Reducer::Reduced reduce_evaluation(const std::vector<data::ShardRequest>& pieces);
   // This worker computes the shards of `twice` twice.

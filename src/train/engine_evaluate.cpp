@@ -95,10 +95,10 @@ Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>
                 !compares && audit.contains(*task), [&](bool again) { return evaluate_shard(lane, samples, again); });
     }
     report_work(lane, {});
-    enter(lane, Stage::idle);
+    enter(lane, Stage::imbalance);
   };
   lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
-  enter(0, Stage::evaluation);
+  enter_all(Stage::evaluation);
   check_audits();
   Reducer::Reduced reduced = options_.reducer->reduced();
   if (!options_.dataset->in_memory()) options_.prefetcher->clear();  // drops loaded parts that another worker computed
@@ -142,11 +142,11 @@ EvaluationResult Engine::make_evaluation(data::Split split) {
 
 std::string Engine::exchange(const Purpose& purpose, std::string own_message, std::optional<Mark> mark) {
   report_work(0, {Work::Kind::reducing, state_.step.value});
-  enter(0, Stage::reduction);
+  enter_all(Stage::reduction);
   options_.reducer->begin(1, {}, std::move(own_message), mark, {}, purpose);
   while (const auto shard = options_.reducer->next_shard()) options_.reducer->deliver(*shard, std::nullopt);
   options_.reducer->reduce();
-  enter(0, Stage::loop);
+  enter_all(Stage::loop);
   return options_.reducer->reduced().control_message;
 }
 

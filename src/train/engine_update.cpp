@@ -36,13 +36,12 @@ __attribute__((target_clones("avx2", "default"), optimize("O3"))) double divide_
 void Engine::for_each_group(const std::function<void(size_t group)>& work) {
   std::atomic<size_t> next{0};
   const auto work_on_groups = [&](int lane) {
-    enter(lane, Stage::optimizer);
     const torch::NoGradGuard no_grad;  // NoGradGuard is thread-local: each lane needs its own
     for (size_t group = next++; group < blocks_.groups.size(); group = next++) work(group);
-    enter(lane, Stage::idle);
+    enter(lane, Stage::imbalance);
   };
   has_one_group() ? work_on_groups(0) : lanes_.run(work_on_groups);
-  enter(0, Stage::optimizer);
+  enter_all(Stage::optimizer);
 }
 
 // Divides one block of the gradient in place and returns its sum of squares. The sum is finite if and only if all

@@ -87,26 +87,31 @@ FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
 // What this worker spends its time and the machine on.
 class Accounts {
  public:
-  Accounts(int64_t lanes, double began, const Clock& clock) : stages(lanes, began, clock) {}
+  Accounts(int64_t lanes, double began, const ResourceUse& at_begin, const Clock& clock)
+      : stages(lanes, began, clock), at_begin_(at_begin) {}
   StageTimer stages;
 
-  // `reducer` is that of the group, or null. The cores are those of this worker's part of the machine.
+  // `reducer` is that of the group, or null. The workers of the run on this machine share its
+  // cores and its quota.
   void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here) const {
     StageTimes& times = outcome.time.emplace(stages.times());
     const double waited = reducer == nullptr ? 0 : std::min(reducer->waited_seconds(), times[Stage::reduction]);
     times[Stage::reduction] -= waited;
     times[Stage::member_wait] += waited;
-    outcome.resources = between(at_begin_, resource_use());
-    outcome.resources->cores /= static_cast<double>(std::max<int64_t>(1, workers_here));
+    const auto workers = static_cast<double>(std::max<int64_t>(1, workers_here));
+    ResourceUse& resources = outcome.resources.emplace(between(at_begin_, resource_use()));
+    resources.cores /= workers;
+    resources.throttled_seconds /= workers;
   }
 
  private:
-  const ResourceUse at_begin_ = resource_use();
+  const ResourceUse at_begin_;
 };
 
 // `fence` is the disk of a worker that is alone. A member makes its own, because its number is its id in the group.
 RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, const rundir::RunPlace& place,
                        Disk& disk, WriteFence* fence, Clock& clock) {
+  const ResourceUse at_begin = resource_use();
   const auto data = open_data(options.job);
   const Machine machine = machine_of(options);
   const Resolved resolved = resolve_for_training(options, data->info(), machine);
@@ -117,7 +122,7 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   if (fence != nullptr && !rundir::is_run(options.run_directory))
     loop::write_decisions(*fence, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
-  Accounts accounts(*resolved.job.trainer.lanes, began.monotonic_seconds, clock);
+  Accounts accounts(*resolved.job.trainer.lanes, began.monotonic_seconds, at_begin, clock);
   EngineTrainer trainer(resolved, *data, options, disk, &accounts.stages);
   std::unique_ptr<Membership> membership;
   std::optional<WriteFence> of_member;
