@@ -106,8 +106,9 @@ bool is_record(const StageTimes& time, const ResourceUse& resources) {
 }  // namespace
 
 std::string_view name_of(Limit limit) {
-  constexpr std::array<std::string_view, 6> kNames = {"input-bound",    "compute-bound",    "communication-bound",
-                                                      "overhead-bound", "checkpoint-bound", "starved"};
+  constexpr std::array<std::string_view, 7> kNames = {"input-bound",     "compute-bound",  "communication-bound",
+                                                      "imbalance-bound", "overhead-bound", "checkpoint-bound",
+                                                      "starved"};
   return kNames.at(static_cast<size_t>(limit));
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "advise/advise.h"
 #include "base/random.h"
@@ -193,6 +194,14 @@ TEST(Verdict, ACrossValidationNamesAFold) {
   } catch (const Error& error) {
     EXPECT_EQ(error.hint, "sinew advise runs/x/trials/00000");
   }
+}
+
+TEST(VerdictText, EachLimitHasAName) {
+  const Verdict verdict = Recorded().verdict();
+  std::set<std::string_view> names;
+  for (const Part& part : verdict.parts) names.insert(name_of(part.limit));
+  EXPECT_EQ(names.size(), static_cast<size_t>(Limit::starved) + 1);
+  EXPECT_EQ(name_of(Limit::starved), "starved");
 }
 
 TEST(VerdictText, SaysTheLimitsTheStagesAndWhatHelps) {
