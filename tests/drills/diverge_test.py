@@ -106,7 +106,8 @@ class Diverge(sp.Drill):
         the leader first. Returns the member's id.
 
         On a crowded machine a member may be fenced at this moment. Then the bit has no effect, because its process gets
-        the state of the others. So another member is taken."""
+        the state of the others. So another member is taken. self.flipped counts the members that were taken."""
+        self.flipped = 0
         for _ in range(TRIES):
             self.grows(directory, workers)
             self.assertIsNone(process.poll(), self.said(directory))
@@ -119,6 +120,7 @@ class Diverge(sp.Drill):
                 found = flip_a_bit(pid, self.weights)
             except OSError:  # the process has ended
                 continue
+            self.flipped += 1
 
             def is_gone():
                 status = sp.status(directory)
@@ -176,7 +178,7 @@ class Diverge(sp.Drill):
         self.end(process, directory, 0)
         self.assert_same_story(directory)
         changed = [event for event in self.events(directory) if event["event"] == "memory_changed"]
-        self.assertEqual(len(changed), 1, changed)
+        self.assertIn(len(changed), range(1, self.flipped + 1), changed)
 
     def test_one_process_goes_back(self):
         sp.run("train", self.job, *SLOW, "--run-dir", self.path / "slow", "--ledger", check=0)
