@@ -1,4 +1,5 @@
-// Prints how many nanoseconds a lane needs to say that it enters another stage (StageTimer), as the median of many rounds.
+// Prints how many nanoseconds a lane needs to say that it enters another stage (StageTimer), as the median of many
+// rounds.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
