@@ -121,7 +121,7 @@ def accounting(folder, quick):
     step_us = sorted(1e6 * run_seconds(job, f"trainer.max_duration={steps}st") / steps for _ in range(rounds))[rounds // 2]
     enter_ns = float(subprocess.run([contestants.BIN / "stage_loop"], capture_output=True, text=True, check=True, timeout=60).stdout)
     # train/engine.cpp: four stages in each shard; on each lane two around the shards, one after the sum, two in the optimizer
-    # and ten of the step thread.
+    # and ten of the step thread. It is a bound: for those ten, all lanes together read the clock once.
     entries = 4 * 8 + 15 * contestants.LANES
     return [figure("accounting of a run's time by stage, of its CPU time, %", 100 * entries * enter_ns / 1e3 / step_us, 0.5, low=True,
                    detail=f"{jobs.JOBS['mlp64'].title}: {entries} entries of {enter_ns:.0f} ns in a step of {step_us:.0f} µs")]

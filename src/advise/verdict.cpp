@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kWorthSaying = 0.25;    // a part with this share is a limit beside the largest one
 constexpr double kWorthTrying = 0.05;    // a remedy that cannot gain more is not named
-constexpr double kMostShare = 0.99;      // a bound of a gain says no more than "99 times faster"
+constexpr double kMostShare = 0.99;      // of a part that takes all the time, the gain has no bound
 constexpr double kLeastSeconds = 0.001;  // a run that took less has made no step
 
 std::string seconds_text(double seconds) {

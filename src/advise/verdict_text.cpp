@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -8,8 +7,6 @@
 
 namespace sinew::advise {
 namespace {
-
-constexpr double kWorthALine = 0.0005;  // a stage with a smaller share would show as 0.0 %
 
 std::string percent(double share) {
   char text[32];
@@ -36,12 +33,7 @@ std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
   std::snprintf(head, sizeof head, "\ntime of %lld %s in %.1f s\n", static_cast<long long>(time.lanes),
                 time.lanes == 1 ? "lane" : "lanes", time.total() / static_cast<double>(time.lanes));
   text += head;
-  std::vector<Stage> stages;
-  for (size_t i = 0; i < kStages; ++i) stages.push_back(static_cast<Stage>(i));
-  std::ranges::stable_sort(stages, std::ranges::greater(), [&](Stage stage) { return time[stage]; });
-  for (const Stage stage : stages) {
-    if (time[stage] >= kWorthALine * time.total()) text += stage_line(stage, time[stage], time.total());
-  }
+  for (const Stage stage : longest_stages(time)) text += stage_line(stage, time[stage], time.total());
   if (!verdict.remedies.empty()) text += "\nwhat can help\n";
   for (const Remedy& remedy : verdict.remedies)
     text += "  " + remedy.what + ": at most " + percent(remedy.at_most) + " faster" +

@@ -29,6 +29,17 @@ double StageTimes::total() const {
   return sum;
 }
 
+std::vector<Stage> longest_stages(const StageTimes& times) {
+  constexpr double kWorthShowing = 0.0005;
+  std::vector<Stage> stages;
+  for (size_t i = 0; i < kStages; ++i) {
+    if (times.seconds[i] > 0 && times.seconds[i] >= kWorthShowing * times.total())
+      stages.push_back(static_cast<Stage>(i));
+  }
+  std::ranges::stable_sort(stages, std::ranges::greater(), [&](Stage stage) { return times[stage]; });
+  return stages;
+}
+
 // The fields are atomic because another thread may read them while a lane works.
 struct alignas(64) StageTimer::Lane {
   std::atomic<Stage> stage{Stage::startup};
@@ -43,19 +54,22 @@ StageTimer::StageTimer(int64_t lanes, double began, const Clock& clock)
 
 StageTimer::~StageTimer() = default;
 
+void StageTimer::enter(Lane& lane, Stage stage, double now) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  std::atomic<double>& seconds = lane.seconds[static_cast<size_t>(lane.stage.load(kRelaxed))];
+  seconds.store(seconds.load(kRelaxed) + now - lane.since.load(kRelaxed), kRelaxed);
+  lane.since.store(now, kRelaxed);
+  lane.stage.store(stage, kRelaxed);
+}
+
 void StageTimer::enter(int lane, Stage stage) {
   SINEW_CHECK(lane >= 0 && lane < lanes_, lane);
-  constexpr auto kRelaxed = std::memory_order_relaxed;
-  Lane& line = of_lanes_[static_cast<size_t>(lane)];
-  const double now = clock_.monotonic_seconds();
-  std::atomic<double>& seconds = line.seconds[static_cast<size_t>(line.stage.load(kRelaxed))];
-  seconds.store(seconds.load(kRelaxed) + now - line.since.load(kRelaxed), kRelaxed);
-  line.since.store(now, kRelaxed);
-  line.stage.store(stage, kRelaxed);
+  enter(of_lanes_[static_cast<size_t>(lane)], stage, clock_.monotonic_seconds());
 }
 
 void StageTimer::enter_all(Stage stage) {
-  for (int64_t lane = 0; lane < lanes_; ++lane) enter(static_cast<int>(lane), stage);
+  const double now = clock_.monotonic_seconds();
+  for (int64_t lane = 0; lane < lanes_; ++lane) enter(of_lanes_[static_cast<size_t>(lane)], stage, now);
 }
 
 StageTimes StageTimer::times() const {

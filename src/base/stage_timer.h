@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -45,6 +46,8 @@ struct StageTimes {
   double total() const;
   bool operator==(const StageTimes&) const = default;
 };
+// The stages that took time worth showing, the longest first: at least 0.05 %, because less would show as 0.0 %.
+std::vector<Stage> longest_stages(const StageTimes& times);
 
 class StageTimer {
  public:
@@ -61,6 +64,7 @@ class StageTimer {
 
  private:
   struct Lane;
+  static void enter(Lane& lane, Stage stage, double now);
   const int64_t lanes_;
   const Clock& clock_;
   std::unique_ptr<Lane[]> of_lanes_;

@@ -53,6 +53,16 @@ TEST(StageTimer, OtherThreadsMayReadWhileLanesEnterStages) {
   EXPECT_LE(total, 2 * after + 1e-6);
 }
 
+TEST(StageTimer, StagesThatTookNoTimeWorthShowingAreLeftOut) {
+  StageTimes times{.lanes = 1};
+  EXPECT_TRUE(longest_stages(times).empty());
+  times[Stage::forward] = 30;
+  times[Stage::backward] = 60;
+  times[Stage::loop] = 0.01;
+  times[Stage::digest] = 1;
+  EXPECT_EQ(longest_stages(times), (std::vector{Stage::backward, Stage::forward, Stage::digest}));
+}
+
 TEST(StageTimer, EachStageHasAName) {
   std::set<std::string_view> names;
   for (size_t i = 0; i < kStages; ++i) {

@@ -5,7 +5,6 @@
 
 #include "base/disk.h"
 #include "cli/options.h"
-#include "report/report.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {

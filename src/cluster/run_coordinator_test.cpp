@@ -115,7 +115,6 @@ class Timed {
   std::thread thread_;
 };
 
-// A directory in the place of the file can neither be read as a file nor be replaced by one.
 // The directory of a run may come from elsewhere.
 TEST(RunLog, FollowsNoLinkAndWaitsForNoPipe) {
   const Folder folder;
@@ -132,6 +131,7 @@ TEST(RunLog, FollowsNoLinkAndWaitsForNoPipe) {
   EXPECT_NE(read_text(system_disk(), path).find("coordinator: a sentence"), std::string::npos);
 }
 
+// A directory in the place of the file can neither be read as a file nor be replaced by one.
 TEST(RunCoordinator, ALookThatFailsDoesNotConfirmThatItLeads) {
   const Folder folder;
   Timed coordinator(folder);

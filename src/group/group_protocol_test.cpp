@@ -65,13 +65,21 @@ TEST(GroupProtocol, FencesAMemberThatIsTooFarBehind) {
   EXPECT_EQ(why_out(two.group), "member 2 is too far behind: nobody has the reduced result of collective 0 any more");
 }
 
+// Member three joins one, which is at collective 5, and two.
+struct Joiner {
+  PaperLinks links;
+  Group group;
+  explicit Joiner(int64_t two_at = 5) : group(kThree, links, options(), system_clock()) {
+    group.adopt(view_of(4, {kOne, kTwo}, {kThree}));
+    group.on_frame(kOne, report_frame(4, 5));
+    group.on_frame(kTwo, report_frame(4, two_at));
+  }
+};
+
 TEST(GroupProtocol, FencesAJoinerWithAnotherHistory) {
   for (const bool right : {true, false}) {
-    PaperLinks links;
-    Group three(kThree, links, options(), system_clock());
-    three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
-    three.on_frame(kOne, report_frame(4, 5));
-    three.on_frame(kTwo, report_frame(4, 5));
+    Joiner joiner;
+    Group& three = joiner.group;
     three.on_frame(kOne, reduced_frame(4, 5, "n", 99));
     three.start_at(6, {6, 0}, right ? history_after(99, "n") : 98);
     three.begin(2, {}, "");
@@ -85,20 +93,14 @@ TEST(GroupProtocol, FencesAJoinerWithAnotherHistory) {
 }
 
 TEST(GroupProtocol, FencesAJoinerWhoseStateIsTooOld) {
-  PaperLinks links;
-  Group three(kThree, links, options(), system_clock());
-  three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
-  three.on_frame(kOne, report_frame(4, 5));
-  three.on_frame(kTwo, report_frame(4, 4));
+  Joiner joiner(4);
+  Group& three = joiner.group;
   EXPECT_THROW(three.start_at(4, {4, 0}, 1), Fenced);
 }
 
 TEST(GroupProtocol, AMemberMayGiveItsStateIfItHasNothingToReplay) {
-  PaperLinks links;
-  Group three(kThree, links, options(), system_clock());
-  three.adopt(view_of(4, {kOne, kTwo}, {kThree}));
-  three.on_frame(kOne, report_frame(4, 5));
-  three.on_frame(kTwo, report_frame(4, 5));
+  Joiner joiner;
+  Group& three = joiner.group;
   three.on_frame(kOne, reduced_frame(4, 5, "n", 99));
   three.start_at(5, {5, 0}, 99);
   EXPECT_FALSE(three.may_give_state());

@@ -266,16 +266,11 @@ std::string commands_section(const RunSummary& run, const rundir::Outcome& outco
 // The time of all lanes, by stage, the longest first.
 std::string time_section(const std::optional<StageTimes>& time) {
   if (!time || time->lanes <= 0 || !(time->total() > 0)) return "";
-  constexpr double kWorthALine = 0.0005;
-  std::vector<Stage> stages;
-  for (size_t i = 0; i < kStages; ++i) stages.push_back(static_cast<Stage>(i));
-  std::ranges::stable_sort(stages, std::ranges::greater(), [&](Stage stage) { return (*time)[stage]; });
   std::string text =
       "<div class=\"wide\"><table>\n<tr><th>stage</th><th class=\"number\">% of the time</th>"
       "<th class=\"number\">seconds</th></tr>\n";
-  for (const Stage stage : stages) {
+  for (const Stage stage : longest_stages(*time)) {
     const double share = (*time)[stage] / time->total();
-    if (share < kWorthALine) continue;
     text += "<tr><td>" + escaped(std::string(name_of(stage))) + "</td>" + "<td class=\"number\">" +
             escaped(rounded_text(100 * share, 3)) + "</td>" + number_cell((*time)[stage]) + "</tr>\n";
   }

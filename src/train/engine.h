@@ -1,8 +1,7 @@
 // Computes one step or one evaluation with lanes and a Reducer. Private to train/.
 //
 // A step has three phases: compute the shards, reduce the tree, apply the update. Each phase runs on all lanes; between
-// the phases, one thread does the rest. The engine uses no files, and the clock
-// only to measure (StageTimer).
+// the phases, one thread does the rest. The engine uses no files, and a clock only to measure (StageTimer).
 #pragma once
 
 #include <memory>

@@ -18,7 +18,7 @@ class EngineTrainer final : public loop::Trainer {
  public:
   // `resolved` is the job with every auto decided. The arguments passed by reference must outlive the trainer.
   EngineTrainer(const Resolved& resolved, const data::Dataset& data, const RunOptions& options, Disk& disk,
-                StageTimer* stages = nullptr);
+                StageTimer* stages);
 
   Engine& engine() { return engine_; }
   loop::Plan plan();  // what the loop needs to know about the job, data and model

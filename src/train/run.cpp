@@ -91,8 +91,7 @@ class Accounts {
       : stages(lanes, began, clock), at_begin_(at_begin) {}
   StageTimer stages;
 
-  // `reducer` is that of the group, or null. The workers of the run on this machine share its
-  // cores and its quota.
+  // `reducer` is that of the group, or null. The workers of the run on this machine share its cores and its quota.
   void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here) const {
     StageTimes& times = outcome.time.emplace(stages.times());
     const double waited = reducer == nullptr ? 0 : std::min(reducer->waited_seconds(), times[Stage::reduction]);
