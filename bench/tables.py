@@ -1,5 +1,6 @@
 """Compares the job that `sinew init` writes for a table with scikit-learn: defaults of histogram gradient boosting and of the
-MLP, and the MLP after a random search. The tables are those of scikit-learn, and those under $SINEW_DATA/tabular.
+MLP, and the MLP after a random search. The tables come with scikit-learn, statsmodels and vega_datasets, and from
+$SINEW_DATA/tabular.
 
 usage: tables.py [quick] [TABLE ...]     prints every figure; `compare.py tables` keeps them in docs/benchmarks.md
 A cell is a table and a seed, which draws the rows, the split and all initial values. Every contestant gets the same
@@ -9,6 +10,7 @@ standard deviation of the test targets. Sinew and the search take their validati
 import collections
 import concurrent.futures
 import csv
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -26,7 +28,11 @@ FULL, QUICK = Size(5, 5000, "5m"), Size(2, 1000, "1m")
 OURS, BOOSTING, MLP, TUNED = "Sinew", "HistGradientBoosting", "sklearn MLP", "sklearn MLP, tuned"
 CONTESTANTS = [OURS, BOOSTING, MLP, TUNED]
 LEAKS = {"titanic": ["alive"]}  # columns that repeat the target in other words
+# Of each file: the target, and whether it is a number to predict.
 OWN = {"diamonds": ("price", True), "mpg": ("mpg", True), "penguins": ("species", False), "titanic": ("survived", False)}
+IN_PACKAGES = {"anes96": ("statsmodels", "datasets/anes96/anes96.csv", "vote", False),
+               "randhie": ("statsmodels", "datasets/randhie/randhie.csv", "mdvis", True),
+               "seattle_weather": ("vega_datasets", "_data/seattle-weather.csv", "weather", False)}
 
 Table = collections.namedtuple("Table", "name columns rows target regression")  # rows: lists of texts
 
@@ -40,17 +46,23 @@ def tables_of_sklearn():
         yield Table(name, columns, rows, "target_", name == "diabetes")
 
 
+def table_of_file(name, path, target, regression):
+    with open(path, newline="", encoding="utf-8") as file:
+        text = file.read()
+    columns, *rows = csv.reader(text.splitlines(), delimiter="\t" if "\t" in text else ",")
+    columns = [column.strip("'") for column in columns]
+    kept = [i for i, column in enumerate(columns) if column not in LEAKS.get(name, [])]
+    at = columns.index(target)
+    return Table(name, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows if row[at] != ""], target, regression)
+
+
 def tables_of_files():
     folder = pathlib.Path(os.environ.get("SINEW_DATA", "")) / "tabular"
     for path in sorted(folder.glob("*.csv")) if folder.is_dir() else []:
-        if path.stem not in OWN:
-            continue
-        target, regression = OWN[path.stem]
-        with open(path, newline="", encoding="utf-8") as file:
-            columns, *rows = csv.reader(file)
-        kept = [i for i, column in enumerate(columns) if column not in LEAKS.get(path.stem, [])]
-        at = columns.index(target)
-        yield Table(path.stem, [columns[i] for i in kept], [[row[i] for i in kept] for row in rows if row[at] != ""], target, regression)
+        if path.stem in OWN:
+            yield table_of_file(path.stem, path, *OWN[path.stem])
+    for name, (package, file, *target) in IN_PACKAGES.items():
+        yield table_of_file(name, pathlib.Path(importlib.util.find_spec(package).origin).parent / file, *target)
 
 
 def split(table, seed, most):
@@ -200,8 +212,13 @@ def measure(size, only=None):
         os.environ[name] = "1"  # the cells run side by side
     tables = [table for table in [*tables_of_sklearn(), *tables_of_files()] if only is None or table.name in only]
     with concurrent.futures.ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        waiting = {(table.name, seed): pool.submit(cell, table, seed, size) for table in tables for seed in range(size.seeds)}
-        return tables, {key: future.result() for key, future in waiting.items()}
+        waiting = {pool.submit(cell, table, seed, size): (table.name, seed) for seed in range(size.seeds) for table in tables}
+        cells = {}
+        for future in concurrent.futures.as_completed(waiting):
+            cells[waiting[future]] = future.result()
+            figures = ", ".join(f"{who} {error:.4f} ({seconds:.0f} s)" for who, (error, seconds) in future.result().items())
+            print(f"{' '.join(map(str, waiting[future]))}: {figures}", file=sys.stderr, flush=True)
+        return tables, cells
 
 
 def summary(tables, cells):
