@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 
+import budgets
 import check_faults
 import cold
 import contestants
@@ -29,6 +30,7 @@ SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Tables": ["tables"],
     "Checks of a job": ["check"],
+    "Budgets of time": ["budgets"],
     "Models brought as .pt2": ["programs"],
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging", "accounting"],
     "Store and server": ["store", "server", "hostile"],
@@ -41,6 +43,7 @@ ROWS = {
     "resnet": throughput.resnet, "csv": throughput.csv,
     "tables": tables.tables,
     "check": check_faults.faults,
+    "budgets": budgets.budgets,
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging, "accounting": costs.accounting,
@@ -56,9 +59,12 @@ NOTES = {
                   "Lightning run on as many threads as there are cores, Sinew and the bare loop on two lanes.",
     "Tables": "Rank 1 is best. scikit-learn's MLP gets standardised inputs and targets; tuned: the best of 30 random trials. "
               "Measured: `sinew init TABLE --time-limit TIME`, then `sinew train` and `sinew predict`. The target is the better rank of "
-              "HistGradientBoosting with its defaults and of the tuned MLP. The tables come with scikit-learn, and from $SINEW_DATA.",
+              "HistGradientBoosting with its defaults and of the tuned MLP. The tables come with scikit-learn, statsmodels and vega_datasets, "
+              "and from $SINEW_DATA.",
     "Checks of a job": "`sinew check` on 30 jobs with one planted fault each and on 20 sound ones (`bench/check_faults.py`). A fault is found if a "
                        "finding that fails or warns names it; any such finding on a sound job is a false alarm.",
+    "Budgets of time": "`sinew train` of random jobs with a random `budget.time`, two at a time, beside programs that take the processors at random "
+                       "(`bench/budgets.py`). The time is that of the whole process.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "
               "of 101): 1 is no better than chance, 0 perfect. Peers are asked the same functions by the same program.",

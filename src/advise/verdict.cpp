@@ -79,7 +79,7 @@ std::vector<Remedy> remedies_of(const std::vector<Part>& parts, const Spent& spe
     share = std::min(share, kMostShare);
     if (share >= kWorthTrying) remedies.push_back({what, share / (1 - share), keeps_result});
   };
-  add(share_of(parts, Limit::input), "read samples faster: more data.prefetch_threads, smaller files, a faster disk");
+  add(share_of(parts, Limit::input), "read samples faster: more data.prefetch.threads, smaller files, a faster disk");
   add(share_of(parts, Limit::communication),
       "wait less for other workers: a faster network, fewer workers, or no slow one among them");
   add(share_of(parts, Limit::imbalance), "a number of trainer.lanes that divides trainer.shards");

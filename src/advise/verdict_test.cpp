@@ -219,7 +219,7 @@ TEST(VerdictText, SaysTheLimitsTheStagesAndWhatHelps) {
       "  backward       5.0 %        5.00 s\n"
       "\n"
       "what can help\n"
-      "  read samples faster: more data.prefetch_threads, smaller files, a faster disk: at most 122 % faster; the "
+      "  read samples faster: more data.prefetch.threads, smaller files, a faster disk: at most 122 % faster; the "
       "model stays the same\n");
 }
 

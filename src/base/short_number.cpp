@@ -49,4 +49,9 @@ std::string short_seconds(double seconds) {
   return format("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
 }
 
+std::string short_seconds(double low, double high) {
+  const std::string from = short_seconds(low), to = short_seconds(high);
+  return from == to ? to : from + "-" + to;
+}
+
 }  // namespace sinew

@@ -139,7 +139,7 @@ struct Writer::State {
 
   void write(std::shared_ptr<const OwnedSnapshot> owned) {
     const Step step = owned->step;
-    const double wall_seconds = clock.wall_seconds();
+    const double wall_seconds = clock.wall_seconds(), began = clock.monotonic_seconds();
     Trouble trouble;
     std::string directory;
     bool newest = false;
@@ -149,7 +149,10 @@ struct Writer::State {
       // the snapshot's memory is free, so the next snapshot may wait while this one is mirrored
       status.writing.reset();
       newest = saved && (!status.durable || *status.durable <= step);
-      if (saved) status.saved = step;
+      if (saved) {
+        status.saved = step;
+        status.save_seconds = clock.monotonic_seconds() - began;
+      }
       if (newest) {
         status.durable = step;
         status.durable_wall_seconds = wall_seconds;

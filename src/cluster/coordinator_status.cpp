@@ -149,12 +149,15 @@ std::string progress_text(int64_t step, const std::string& text) {
   }
   for (const auto& [name, value] : facts->items()) {
     const bool own_place = name == "step" || name == "total_steps" || name == "samples" ||
-                           name == "samples_per_second" || name == "eta_seconds";
+                           name == "samples_per_second" || name.starts_with("eta_");
     if (!own_place) append(name, value);
   }
   if (const double speed = number_in(*facts, "samples_per_second"); speed > 0)
     line += "  " + short_count(speed) + " samples/s";
-  if (const double eta = number_in(*facts, "eta_seconds"); eta >= 0) line += "  eta " + short_seconds(eta);
+  if (const double eta = number_in(*facts, "eta_seconds"); eta >= 0) {
+    const double low = number_in(*facts, "eta_low_seconds"), high = number_in(*facts, "eta_high_seconds");
+    line += "  eta " + (low >= 0 && high >= low ? short_seconds(low, high) : short_seconds(eta));
+  }
   return printable(line);
 }
 

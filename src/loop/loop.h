@@ -94,6 +94,9 @@ struct MemoryChanged : Error {
   explicit MemoryChanged(const std::string& what);
 };
 
+// An evaluation ended early, because its time was over.
+struct OutOfTime {};
+
 // Computes for the loop, and owns the whole training state.
 class Trainer {
  public:
@@ -109,7 +112,9 @@ class Trainer {
   virtual StepResult step(const StepMessage& own, bool want_norm) = 0;
   // Makes every shard of the next step audited, whatever cluster.audit says.
   virtual void audit_next_step() = 0;
-  virtual EvaluationResult evaluate(data::Split split) = 0;
+  // The lanes ask `too_late` before each part of the split; once it returns true, evaluate() throws OutOfTime. Only a
+  // worker that has left the group passes it.
+  virtual EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late = nullptr) = 0;
   virtual Digest digest() = 0;  // the digest of the whole state
   // Compares the states of all members; all of them call it after the same step. `own` is the digest of this member's
   // state. Throws group::MembersDiffer if the states differ. Only for a run of several members.

@@ -30,8 +30,9 @@ class NumberTrainer final : public Trainer {
     return result;
   }
   void audit_next_step() override { audited.push_back(state_.step.value); }
-  EvaluationResult evaluate(data::Split) override {
+  EvaluationResult evaluate(data::Split, const std::function<bool()>& too_late = nullptr) override {
     if (before_evaluation) before_evaluation();
+    if (too_late && too_late()) throw OutOfTime();
     return {.metrics = {{"loss", loss_at ? loss_at(state_.step.value) : 1.0 / static_cast<double>(state_.step.value)}}};
   }
   Digest digest() override {

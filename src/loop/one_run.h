@@ -1,5 +1,5 @@
 // Run carries out one run, with checkpoints, evaluations, stops and resumes, alone or with other members. Its parts are
-// run.cpp (the loop), run_begin.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to loop/.
+// run.cpp (the loop), run_begin.cpp, run_budget.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to loop/.
 #pragma once
 
 #include <expected>
@@ -10,6 +10,7 @@
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
+#include "loop/pace.h"
 #include "rundir/rundir.h"
 
 namespace sinew::loop {
@@ -82,6 +83,22 @@ class Run {
   bool evaluate();  // true: the state is the best so far and is to be saved
   EvaluationResult evaluate_validation();
 
+  // ---- run_budget.cpp
+  void measure_step(double at);
+  double seconds_left() const;  // of budget.time; infinite without one
+  double evaluation_seconds(int64_t samples) const;
+  double evaluation_alone_seconds(int64_t samples) const;
+  double kept_for_evaluation(int64_t samples) const;
+  double saving_seconds() const;
+  double end_seconds() const;
+  bool is_evaluated_at(int64_t step) const;
+  std::string why_budget_ends() const;
+  bool has_time_to_evaluate() const;
+  Range steps_and_evaluations(int64_t steps) const;
+  Range seconds_to_end() const;
+  void warn_of_short_budget();
+  std::optional<EvaluationResult> evaluate_in_time(data::Split split, double then);
+
   // ---- run_save.cpp
   checkpoint::Writer& writer();
   std::string mirror_of_run();
@@ -119,6 +136,8 @@ class Run {
   void with_lease(const std::function<void()>& work);
   void change_files(const std::function<void(Disk&)>& work);
   rundir::Outcome outcome_so_far();  // the fields of report.json that are a function of the state
+  void tell_decisions(const EvaluationState& evaluation, rundir::Outcome& outcome) const;
+  void validate_last(rundir::Outcome& outcome);
   void test(rundir::Outcome& outcome);
   void fail(const Error& error);
   RunResult members_differ(const group::MembersDiffer& differ);
@@ -176,6 +195,11 @@ class Run {
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
+  Pace steps_pace_, evaluations_pace_;  // a step lasts until the next one; evaluations are measured apart
+  std::optional<double> step_began_;
+  double evaluated_seconds_ = 0;  // in the step under way
+  bool warned_of_budget_ = false;
+  bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
   double next_look_ = 0;         // when to look again whether the run directory is lost
   bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
   double rate_began_ = 0, samples_per_second_ = 0;

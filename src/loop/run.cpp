@@ -238,7 +238,9 @@ StepResult Run::compute_step(bool want_norm) {
 // Signals, the clock and users' requests become entries that travel with this step and take effect at the next one,
 // which no member has started.
 void Run::poll() {
-  if (now() >= next_look_) look_at_place();
+  const double at = now();
+  measure_step(at);
+  if (at >= next_look_) look_at_place();
   poll_signals();
   if (!is_leader()) return;
   poll_clock();
@@ -322,15 +324,16 @@ void Run::poll_clock() {
   const spec::Job& job = plan_.job;
   if (job.trainer.max_duration.unit == Unit::seconds && elapsed() >= job.trainer.max_duration.amount) {
     request(ControlEntry::Kind::stop, 0, "trainer.max_duration is over");
-  } else if (job.budget.seconds > 0 && elapsed() >= job.budget.seconds) {
-    request(ControlEntry::Kind::stop, kBudget, "budget.time is used up");
+  } else if (const std::string why = why_budget_ends(); !why.empty()) {
+    request(ControlEntry::Kind::stop, kBudget, why);
   }
+  warn_of_short_budget();
   const auto over = [&](const spec::Duration& interval, double& since) {
     if (interval.unit != Unit::seconds || now() - since < interval.amount) return false;
     since = now();
     return true;
   };
-  if (over(job.trainer.eval_interval, last_timed_evaluation_))
+  if (has_time_to_evaluate() && over(job.trainer.eval_interval, last_timed_evaluation_))
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
   const auto interval = spec::parse_duration(job.checkpoint.interval);
   if (interval && over(*interval, last_timed_save_))
@@ -392,6 +395,7 @@ void Run::warn_of_missing(const report::Metrics& metrics) {
 }
 
 bool Run::evaluate() {
+  const double began = now();
   report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression);
   if (plan_.data.val_size > 0) {
     validated_ = Measured{state().step, evaluate_validation()};
@@ -408,6 +412,10 @@ bool Run::evaluate() {
   report_work(Work::Kind::recording);  // the engine's lanes are idle now
   enter(Stage::loop);
   evaluation_window_.sums.clear();
+  if (plan_.data.val_size > 0) {
+    evaluated_seconds_ += now() - began;
+    evaluations_pace_.add(now() - began);
+  }
   log_window(true);
   reporter_->say(
       report::Level::info, "evaluation",

@@ -16,7 +16,8 @@ namespace {
 constexpr double kFailedSaveSeconds = 60;
 constexpr double kLeaseSeconds = 120;  // the wait for a lease; longer than a member continues without a coordinator
 constexpr double kLeaseLookSeconds = 0.1;
-constexpr double kLeaderSeconds = 5;  // time for the leader to log why the members differ, and to end the group
+constexpr double kReportSeconds = 0.1;  // for the page and the report, when budget.time is nearly used up
+constexpr double kLeaderSeconds = 5;    // time for the leader to log why the members differ, and to end the group
 constexpr double kLeaderLookSeconds = 0.01;
 
 // The error of a run that must not go back once more.
@@ -53,6 +54,7 @@ void Run::finish() {
   enter(Stage::finish);
   rundir::Outcome outcome = outcome_so_far();
   const std::string options = options_to_go_on();
+  validate_last(outcome);
   restore_best();
   // A worker that must stop begins no new work. Its model has no threshold until the run is resumed.
   const std::string threshold = trainer_.choose_threshold(stop_status_ != "stopped");
@@ -155,7 +157,7 @@ void Run::change_files(const std::function<void(Disk&)>& work) {
 void Run::restore_best() {
   const EvaluationState evaluation = state().evaluation;
   const spec::EarlyStoppingOptions& early = plan_.job.early_stopping;
-  if (!evaluation.best || evaluation.best_step == state().step) return;
+  if (!evaluation.best || evaluation.best_step == state().step || last_is_best_) return;
   if (early.monitor.empty() || !early.restore_best) {
     if (plan_.data.val_size > 0)
       reporter_->say(report::Level::info, "model",
@@ -205,12 +207,16 @@ std::optional<checkpoint::Loaded> Run::best_checkpoint() {
 
 rundir::Outcome Run::outcome_so_far() {
   rundir::Outcome outcome;
-  const EvaluationState& evaluation = state().evaluation;
   outcome.job = plan_.job.name;
   outcome.steps = state().step.value;
   outcome.samples = state().samples;
   outcome.epochs = epochs();
   outcome.digest = to_hex(trainer_.digest());
+  tell_decisions(state().evaluation, outcome);
+  return outcome;
+}
+
+void Run::tell_decisions(const EvaluationState& evaluation, rundir::Outcome& outcome) const {
   outcome.last = evaluation.last;
   if (evaluation.best) outcome.best = {plan_.job.checkpoint.monitor, *evaluation.best, evaluation.best_step.value};
   if (plan_.job.objective) {
@@ -218,14 +224,46 @@ rundir::Outcome Run::outcome_so_far() {
     outcome.objective = {to_string(*plan_.job.objective), evaluation.objective_met,
                          found == evaluation.last.end() ? std::nan("") : found->second};
   }
-  return outcome;
+}
+
+// budget.time may end the training long after the last evaluation. Then the last state is evaluated here, so that it
+// can be the best one. This decides only which model the run ends with and is no part of the state: a run that goes on
+// with a larger budget must decide as one that never ended.
+void Run::validate_last(rundir::Outcome& outcome) {
+  const bool trained = began_at_ && state().step != *began_at_;
+  const bool ended_by_time = stop_status_ == "budget" && !(budget_steps_ && state().step.value >= *budget_steps_);
+  if (!trained || !ended_by_time || plan_.data.val_size == 0) return;
+  if (validated_ && validated_->step == state().step) return;
+  const auto result = evaluate_in_time(data::Split::val, saving_seconds() + kReportSeconds);
+  if (!result)
+    return reporter_->say(report::Level::info, "not_validated",
+                          "budget.time leaves no time to evaluate the last step on the validation data");
+  report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression), of_validation;
+  for (const auto& [name, value] : result->metrics) of_validation["val/" + name] = value;
+  metrics.insert(of_validation.begin(), of_validation.end());
+  log_skipped(result->skipped, "in the evaluation of the last step");
+  const Judgement verdict = judge(state().evaluation, state().step, metrics, plan_.job);
+  last_is_best_ = verdict.improved;
+  validated_ = Measured{state().step, *result};
+  if (verdict.improved) best_validated_ = validated_;
+  reporter_->metrics(state().step, state().samples, of_validation);
+  reporter_->say(report::Level::info, "evaluation",
+                 "step " + std::to_string(state().step.value) + ", the last:" + metrics_text(metrics) +
+                     (verdict.improved ? "  (best)" : ""),
+                 metrics);
+  tell_decisions(verdict.state, outcome);
 }
 
 // Evaluates the model on data that influenced no decision.
 void Run::test(rundir::Outcome& outcome) {
   if (plan_.data.test_size == 0) return;
   report::Metrics metrics;
-  const EvaluationResult result = trainer_.evaluate(data::Split::test);
+  const auto evaluated = evaluate_in_time(data::Split::test, kReportSeconds);
+  if (!evaluated)
+    return reporter_->say(report::Level::warning, "not_tested",
+                          "budget.time leaves no time for the test data; to evaluate them: sinew eval " +
+                              shell_quoted(options_.run_directory));
+  const EvaluationResult& result = *evaluated;
   for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
   log_skipped(result.skipped, "in the test");
   reporter_->metrics(state().step, state().samples, metrics);

@@ -1,4 +1,5 @@
 // Shows a run's progress: lines of metrics, the live line, and status facts for users.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
@@ -69,10 +70,14 @@ void Run::show(bool last) {
                                     ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
                                     : samples_per_second_;
   const bool measured = began_at_ && state().step.value - began_at_->value >= kMeasuredSteps;
-  const int64_t steps_left = total_steps_.value_or(0) - state().step.value;
-  if (measured && steps_left > 0 && progress.samples_per_second > 0) {
-    progress.eta_seconds =
-        static_cast<double>(steps_left * trainer_.batch_size(state().step)) / progress.samples_per_second;
+  const bool ends = !total_steps_ || state().step.value < *total_steps_;
+  if (measured && ends && steps_pace_.is_measured()) {
+    const Range left = seconds_to_end();
+    if (std::isfinite(left.high)) {
+      progress.eta_seconds = (left.low + left.high) / 2;
+      progress.eta_low_seconds = left.low;
+      progress.eta_high_seconds = left.high;
+    }
   }
   progress.shown = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {
@@ -90,7 +95,11 @@ std::string Run::facts_json(const report::Progress& progress) const {
                           {"samples", progress.samples},
                           {"samples_per_second", progress.samples_per_second},
                           {"metrics", progress.shown}};
-  if (progress.eta_seconds >= 0) facts["eta_seconds"] = progress.eta_seconds;
+  if (progress.eta_seconds >= 0) {
+    facts["eta_seconds"] = progress.eta_seconds;
+    facts["eta_low_seconds"] = progress.eta_low_seconds;
+    facts["eta_high_seconds"] = progress.eta_high_seconds;
+  }
   return dump_json(facts);
 }
 

@@ -89,7 +89,13 @@ std::vector<Part> parts_of(const Progress& progress, bool bar) {
   if (progress.samples_per_second > 0) {
     parts.push_back({"", short_count(progress.samples_per_second), "samples/s", 40, false, false});
   }
-  if (progress.eta_seconds >= 0) parts.push_back({"eta", short_seconds(progress.eta_seconds), "", 10, false, false});
+  if (progress.eta_seconds >= 0) {
+    const bool has_range = progress.eta_low_seconds >= 0 && progress.eta_high_seconds >= 0;
+    parts.push_back({"eta",
+                     has_range ? short_seconds(progress.eta_low_seconds, progress.eta_high_seconds)
+                               : short_seconds(progress.eta_seconds),
+                     "", 10, false, false});
+  }
   return parts;
 }
 
@@ -127,7 +133,11 @@ nlohmann::ordered_json progress_json(const Progress& progress) {
   if (progress.total_epochs > 0) json["total_epochs"] = json_number(progress.total_epochs);
   json["samples"] = progress.samples;
   json["samples_per_second"] = json_number(progress.samples_per_second);
-  if (progress.eta_seconds >= 0) json["eta_seconds"] = json_number(progress.eta_seconds);
+  for (const auto& [name, seconds] :
+       {std::pair{"eta_seconds", progress.eta_seconds}, std::pair{"eta_low_seconds", progress.eta_low_seconds},
+        std::pair{"eta_high_seconds", progress.eta_high_seconds}}) {
+    if (seconds >= 0) json[name] = json_number(seconds);
+  }
   nlohmann::ordered_json& metrics = json["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : progress.shown) metrics[name] = json_number(value);
   return json;

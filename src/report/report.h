@@ -73,7 +73,9 @@ struct Progress {
   double total_epochs = 0;  // 0: unknown
   int64_t samples = 0;      // samples trained since step 0
   double samples_per_second = 0;
-  double eta_seconds = -1;  // < 0: unknown
+  double eta_seconds = -1;  // time until the end of the run; < 0: unknown
+  // The end comes in this range with a probability of about 90 %. < 0: the range is unknown.
+  double eta_low_seconds = -1, eta_high_seconds = -1;
   Metrics shown;            // the metrics in the line, for example loss and val/accuracy
 };
 

@@ -76,7 +76,8 @@ std::vector<Option> run_options() {
        "log_interval log_every"},
       {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
       {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
-       "after this time, stop with a checkpoint and exit code 3", "no limit"},
+       "time limit of the run; a training stops early enough to save, evaluate and test in it; exit code 3",
+       "no limit"},
       {"budget.training", at<&Job::budget, &BudgetOptions::training>(), Type{.kind = Kind::interval, .units = kCounted},
        "after this part of the training, stop with a checkpoint and exit code 3; a multiple of "
        "trainer.eval_interval ends with an evaluation"},

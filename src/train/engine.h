@@ -64,7 +64,7 @@ class Engine {
   int64_t compared_parts() const { return std::max(moving_.count(), still_.count()); }
   // Replaces the reducer. Call it only between steps.
   void set_reducer(Reducer& reducer);
-  EvaluationResult evaluate(data::Split split);
+  EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late = nullptr);  // see loop::Trainer
   // Returns the scores and labels of a split with two classes (Contribution::scores), in the order of its samples.
   std::vector<float> scores(data::Split split);
   // Later evaluations judge two classes by this score. The training does not use it.
@@ -202,6 +202,7 @@ class Engine {
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;
+  std::function<bool()> too_late_;  // of the current evaluation; may be empty
   std::optional<int64_t> total_steps_;  // as the job plans them; set when a schedule first asks
   bool explains_ = true;                // true: if the current step diverges, the error says why
   void forget_prefetched();

@@ -90,6 +90,7 @@ Reducer::Reduced Engine::reduce_evaluation(const std::vector<data::ShardRequest>
     replicas_[static_cast<size_t>(lane)]->set_training(false);
     reset_buffers(lane);
     while (const auto task = options_.reducer->next_shard()) {
+      if (too_late_ && too_late_()) throw loop::OutOfTime();
       const data::ShardRequest& samples = pieces[static_cast<size_t>(task->shard.value)];
       run_shard(lane, {Work::Kind::evaluating, step, task->shard.value, 0, samples.first, samples.count}, *task,
                 !compares && audit.contains(*task), [&](bool again) { return evaluate_shard(lane, samples, again); });
@@ -109,7 +110,13 @@ std::vector<float> Engine::scores(data::Split split) {
   return undoing_left_out([&] { return std::move(evaluated(split).sums.scores); });
 }
 
-EvaluationResult Engine::evaluate(data::Split split) {
+EvaluationResult Engine::evaluate(data::Split split, const std::function<bool()>& too_late) {
+  too_late_ = too_late;
+  const auto ends = [this](void*) {
+    too_late_ = nullptr;
+    if (!options_.dataset->in_memory()) options_.prefetcher->clear();
+  };
+  const std::unique_ptr<void, decltype(ends)> limited(too_late ? this : nullptr, ends);
   return undoing_left_out([&] { return make_evaluation(split); });
 }
 

@@ -33,7 +33,9 @@ class EngineTrainer final : public loop::Trainer {
     engine_.audit_next_step();
     repeats_ = true;
   }
-  EvaluationResult evaluate(data::Split split) override { return engine_.evaluate(split); }
+  EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late = nullptr) override {
+    return engine_.evaluate(split, too_late);
+  }
   Digest digest() override;
   void compare(Digest own) override { engine_.compare(own); }
   void check_memory() override { engine_.check_memory(); }

@@ -74,7 +74,7 @@ loop::StepResult Trainer::step(const loop::StepMessage& own, bool) {
   return result;
 }
 
-loop::EvaluationResult Trainer::evaluate(data::Split) {
+loop::EvaluationResult Trainer::evaluate(data::Split, const std::function<bool()>&) {
   Fiber::current()->sleep(scene_.world.random.uniform(0, kBetweenSteps));
   const int64_t number = scene_.job.evaluation_at(state_.step);
   if (alone_) return {.metrics = {{"loss", loss_of(scene_.job.numbers.expected(number, numbers_).reduced)}}};

@@ -39,7 +39,7 @@ class Trainer final : public loop::Trainer {
   int64_t batch_size(Step step) const override;
   loop::StepResult step(const loop::StepMessage& own, bool want_norm) override;
   void audit_next_step() override {}  // no step of a story diverges
-  loop::EvaluationResult evaluate(data::Split split) override;
+  loop::EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late) override;
   Digest digest() override;
   void compare(Digest own) override;
   void check_memory() override;

@@ -1,0 +1,101 @@
+#include "loop/pace.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace sinew::loop {
+namespace {
+
+constexpr size_t kNewest = 32;      // durations that longest() looks at
+constexpr size_t kMostBlocks = 16;  // even, so that all blocks can be merged in pairs
+constexpr size_t kFewestBlocks = 3, kRecentBlocks = 2;
+constexpr double kLeastError = 0.05;   // of a mean, however little its blocks differ
+constexpr double kErrorOfGuess = 0.4;  // of a mean of too few blocks
+constexpr double kMostCorrelation = 0.8;
+// Other programs come and go, at times that nobody knows. So the mean of a future that is much longer than the past may
+// differ by this part from what was seen.
+constexpr double kUnseenLoad = 0.35;
+constexpr double kBeyondSeen = 0.25;  // the load may become higher or lower than all loads so far, by this part
+constexpr double kFastest = 0.2;      // no forecast is shorter than this part of what was measured
+
+// The 95 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
+constexpr std::array kQuantiles = {6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86,
+                                   1.83, 1.81, 1.80, 1.78, 1.77, 1.76, 1.75};
+
+}  // namespace
+
+void Pace::add(double seconds) {
+  if (count_ == 1 && !forgot_first_) {
+    *this = Pace();
+    forgot_first_ = true;
+  }
+  seconds = std::max(0.0, seconds);
+  newest_.push_back(seconds);
+  if (newest_.size() > kNewest) newest_.pop_front();
+  seconds_ += seconds;
+  ++count_;
+  if (blocks_.empty() || blocks_.back().count == block_size_) {
+    if (blocks_.size() == kMostBlocks) merge_blocks();
+    blocks_.emplace_back();
+  }
+  blocks_.back().seconds += seconds;
+  ++blocks_.back().count;
+}
+
+void Pace::merge_blocks() {
+  std::deque<Block> merged;
+  for (size_t i = 0; i < blocks_.size(); i += 2)
+    merged.push_back({blocks_[i].seconds + blocks_[i + 1].seconds, blocks_[i].count + blocks_[i + 1].count});
+  blocks_ = std::move(merged);
+  block_size_ *= 2;
+}
+
+double Pace::mean() const {
+  return count_ > 0 ? seconds_ / static_cast<double>(count_) : 0;
+}
+
+double Pace::longest() const {
+  return newest_.empty() ? 0 : *std::ranges::max_element(newest_);
+}
+
+// The blocks of one load are alike, so neighbours tell less than their number: the scatter of their mean grows with the
+// correlation of neighbours, as in a process that forgets exponentially.
+Range Pace::of(double count) const {
+  if (count <= 0 || count_ == 0) return {};
+  std::vector<double> blocks;  // the mean duration in each block
+  for (const Block& block : blocks_) {
+    if (block.count == block_size_ || blocks_.size() == 1)
+      blocks.push_back(block.seconds / static_cast<double>(block.count));
+  }
+  const size_t n = blocks.size();
+  if (n < kFewestBlocks) return {count * mean() * (1 - kErrorOfGuess), count * mean() * (1 + kErrorOfGuess)};
+  const double centre = std::accumulate(blocks.begin(), blocks.end(), 0.0) / static_cast<double>(n);
+  double squares = 0, products = 0, recent = 0;
+  for (size_t i = 0; i < n; ++i) {
+    squares += std::pow(blocks[i] - centre, 2);
+    if (i + 1 < n) products += (blocks[i] - centre) * (blocks[i + 1] - centre);
+    if (i + kRecentBlocks >= n) recent += blocks[i] / kRecentBlocks;
+  }
+  const double correlation = squares > 0 ? std::clamp(products / squares, 0.0, kMostCorrelation) : 0;
+  const double likeness = (1 + correlation) / (1 - correlation);
+  const double further = count / static_cast<double>(block_size_);  // blocks to come
+  const double variance = squares / static_cast<double>(n - 1);
+  const double scatter = std::sqrt(variance * (likeness / static_cast<double>(n) + std::min(1.0, likeness / further)));
+  const double unseen = kUnseenLoad * std::sqrt(count / (count + static_cast<double>(count_)));
+  const double error = std::max({kQuantiles.at(n - 2) * scatter, kLeastError * centre, unseen * centre});
+  const auto [fastest, slowest] = std::ranges::minmax(blocks);
+  const double beyond = kBeyondSeen * (slowest - fastest);
+  const double low = std::min({centre - error, recent * (1 - kLeastError), fastest - beyond});
+  const double high = std::max({centre + error, recent * (1 + kLeastError), slowest + beyond});
+  return {count * std::max(low, kFastest * centre), count * high};
+}
+
+bool must_stop(double seconds_left, const Ahead& ahead) {
+  const double needed = 2 * ahead.step + ahead.evaluation_after_step + ahead.evaluation_after_next_step + ahead.end;
+  return needed > seconds_left;
+}
+
+}  // namespace sinew::loop

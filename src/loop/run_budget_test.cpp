@@ -1,0 +1,203 @@
+// Tests that budget.time holds: whole runs of numbers, on a clock that their steps, evaluations and saves move.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "base/exit_code.h"
+#include "base/hand_clock.h"
+#include "loop/number_trainer.h"
+
+namespace sinew::loop {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class TimeBudget : public testing::Test {
+ protected:
+  TimeBudget() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sinew-budget-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    plan_.job.name = "budget";
+    plan_.job.trainer.max_duration = {1000, spec::Duration::Unit::steps};
+    plan_.job.trainer.batch_size = 1;
+    plan_.job.trainer.eval_interval = {10, spec::Duration::Unit::steps};
+    plan_.job.logging.tensorboard = false;
+    plan_.job.checkpoint.monitor = "val/loss";
+    plan_.job.early_stopping.monitor = "val/loss";
+    plan_.job.early_stopping.patience = 1'000'000;
+    plan_.resolved_yaml = "name: budget\n";
+    plan_.data.train_size = 1000;
+    plan_.data.val_size = 6;  // an evaluation counts half as much as steps with as many samples
+    plan_.data.test_size = 6;
+    plan_.model = "numbers";
+  }
+  ~TimeBudget() override { std::filesystem::remove_all(folder_); }
+
+  // Trains, with the durations in seconds of each step and of each evaluation. Returns what the run said. `took_` is
+  // then the time of the run.
+  std::string train(const std::function<double()>& step, const std::function<double()>& evaluation,
+                    bool resume = false) {
+    const double began = clock_.seconds;
+    trainer_.before_step = [&, step](int64_t) { clock_.seconds = clock_.seconds + step(); };
+    trainer_.before_evaluation = [&, evaluation] { clock_.seconds = clock_.seconds + evaluation(); };
+    std::string said;
+    RunOptions options{.run_directory = folder_, .resume = resume};
+    options.began = begin_time(clock_);
+    options.screen.output = [&](std::string_view text) { said += text; };
+    options.screen.errors = [&](std::string_view text) { said += text; };
+    options.in_background = [&](const std::function<void()>& work) {
+      clock_.seconds = clock_.seconds + save_seconds_;
+      work();
+    };
+    WriteFence disk(system_disk(), folder_, WriteFence::free_number(system_disk(), folder_));
+    result_ = run(plan_, options, trainer_, nullptr, disk, clock_);
+    took_ = clock_.seconds - began;
+    return said;
+  }
+  void begin_anew() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directory(folder_);
+    trainer_ = NumberTrainer();
+  }
+  nlohmann::json report() const {
+    std::ifstream file(folder_ + "/report.json");
+    return nlohmann::json::parse(file);
+  }
+  static std::function<double()> always(double seconds) {
+    return [seconds] { return seconds; };
+  }
+
+  std::string folder_;
+  Plan plan_;
+  HandClock clock_;
+  NumberTrainer trainer_;
+  RunResult result_;
+  double took_ = 0, save_seconds_ = 0;
+};
+
+TEST_F(TimeBudget, EndsWithAnEvaluationOfTheLastStepAndATestInsideTheTime) {
+  plan_.job.budget.seconds = 100;
+  const std::string said = train(always(1), always(3));
+  EXPECT_EQ(result_.exit_code, kBudget);
+  EXPECT_LE(took_, 100);
+  EXPECT_GE(took_, 90) << "most of the time is used";
+  EXPECT_THAT(said, HasSubstr(", the last:"));
+  const auto outcome = report();
+  EXPECT_TRUE(outcome.at("last").contains("test/loss"));
+  EXPECT_EQ(outcome.at("best").at("step"), outcome.at("steps")) << "the loss falls with each step";
+  EXPECT_THAT(said, Not(HasSubstr("the model is that of step"))) << "no earlier state is restored";
+}
+
+TEST_F(TimeBudget, RestoresTheBestStateIfTheLastOneIsWorse) {
+  plan_.job.budget.seconds = 100;
+  trainer_.loss_at = [](int64_t step) { return step == 20 ? 0.1 : 1.0; };
+  const std::string said = train(always(1), always(3));
+  EXPECT_LE(took_, 100);
+  EXPECT_THAT(said, HasSubstr("the model is that of step 20, the best"));
+  EXPECT_EQ(report().at("best").at("step"), 20);
+}
+
+TEST_F(TimeBudget, TheLastEvaluationIsNoPartOfTheState) {
+  plan_.job.budget.seconds = 30;
+  plan_.job.early_stopping.patience = 3;
+  trainer_.loss_at = [](int64_t step) { return static_cast<double>(step); };
+  train(always(1), always(1));
+  const int64_t stopped_at = result_.step.value;
+  EXPECT_GT(stopped_at % 10, 0) << "the last evaluation came between two that are due";
+  plan_.job.budget.seconds = 1000;
+  train(always(1), always(1), true);
+  const RunResult resumed = result_;
+  begin_anew();
+  trainer_.loss_at = [](int64_t step) { return static_cast<double>(step); };
+  train(always(1), always(1));
+  EXPECT_EQ(resumed.step, result_.step) << "patience counts the same evaluations";
+  EXPECT_EQ(resumed.digest, result_.digest);
+}
+
+TEST_F(TimeBudget, DoesNotBeginAnEvaluationThatWouldNotFit) {
+  plan_.job.budget.seconds = 100;
+  plan_.job.trainer.eval_interval = {40, spec::Duration::Unit::steps};
+  plan_.data.val_size = 90;
+  plan_.data.test_size = 0;
+  const std::string said = train(always(1), always(45));
+  EXPECT_LE(took_, 100);
+  EXPECT_GE(took_, 80) << "the first evaluation fits";
+  EXPECT_THAT(said, HasSubstr("budget.time leaves no time"));
+}
+
+TEST_F(TimeBudget, AnEvaluationThatTakesMostOfTheBudgetDoesNotEndTheTrainingAtOnce) {
+  plan_.job.budget.seconds = 100;
+  plan_.job.trainer.eval_interval = {1000, spec::Duration::Unit::steps};
+  plan_.data.val_size = 100'000'000;  // by the time of a step, years
+  plan_.data.test_size = 100'000'000;
+  train(always(1), always(1));
+  EXPECT_LE(took_, 100);
+  EXPECT_GE(result_.step.value, 90);
+}
+
+TEST_F(TimeBudget, ATestThatIsTooSlowIsLeftOutAndSaysHowToMakeIt) {
+  plan_.job.budget.seconds = 100;
+  bool trained = false;
+  const std::string said = train(always(1), [&] {
+    const double seconds = result_.step.value > 0 || trained ? 30.0 : 2.0;
+    trained = clock_.seconds > 1090;
+    return seconds;
+  });
+  EXPECT_LE(took_, 150);
+  EXPECT_THAT(said, HasSubstr("sinew eval " + folder_));
+  EXPECT_FALSE(report().at("last").contains("test/loss"));
+  EXPECT_EQ(report().at("status"), "budget");
+}
+
+TEST_F(TimeBudget, WarnsOnceThatTheBudgetWillNotDo) {
+  plan_.job.budget.seconds = 200;
+  plan_.job.scheduler.name = "cosine";
+  const std::string said = train(always(1), always(1));
+  const std::string warning = "budget.time of 3m20s will end the training at step ";
+  const size_t at = said.find(warning);
+  ASSERT_NE(at, said.npos) << said;
+  EXPECT_EQ(said.find("will end the training", at + warning.size()), said.npos);
+  EXPECT_THAT(said, HasSubstr("the learning rate follows a schedule"));
+  int64_t low = 0, high = 0;
+  char dash = 0;
+  std::istringstream(said.substr(at + warning.size())) >> low >> dash >> high;
+  EXPECT_LE(low, result_.step.value);
+  EXPECT_GE(high, result_.step.value);
+}
+
+TEST_F(TimeBudget, SaysNothingIfTheBudgetSuffices) {
+  plan_.job.budget.seconds = 2000;
+  const std::string said = train(always(1), always(1));
+  EXPECT_EQ(result_.exit_code, kDone);
+  EXPECT_THAT(said, Not(HasSubstr("will end the training")));
+}
+
+TEST_F(TimeBudget, HoldsWithRandomDurations) {
+  std::mt19937_64 random(3);
+  const auto any = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  for (int story = 0; story < 40; ++story) {
+    begin_anew();
+    const double budget = any(30, 200), step = budget * std::exp(any(-6, -4)), evaluation = budget * any(0.001, 0.1);
+    plan_.data.val_size = static_cast<int64_t>(evaluation / step / any(0.2, 0.6)) + 1;
+    plan_.data.test_size = plan_.data.val_size;
+    save_seconds_ = any(0, 0.5);
+    plan_.job.budget.seconds = budget;
+    plan_.job.trainer.eval_interval = {std::floor(any(1, 60)), spec::Duration::Unit::steps};
+    plan_.job.trainer.max_duration = {std::floor(any(10, 1000)), spec::Duration::Unit::steps};
+    train([&] { return step * any(0.8, 1.2); }, [&] { return evaluation * any(0.8, 1.2); });
+    EXPECT_LE(took_, std::max(budget * 1.01, budget + 2)) << story << ": steps of " << step << " s, evaluations of "
+                                                          << evaluation << " s, saves of " << save_seconds_ << " s";
+    if (result_.exit_code != kBudget) continue;
+    EXPECT_GE(took_, 0.9 * budget - 4 * evaluation - 4 * save_seconds_) << story;
+    EXPECT_TRUE(report().at("last").contains("test/loss")) << story;
+  }
+}
+
+}  // namespace
+}  // namespace sinew::loop
