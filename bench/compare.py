@@ -20,6 +20,7 @@ import costs
 import elastic
 import floor
 import hostile
+import plans
 import programs
 import search
 import tables
@@ -30,7 +31,7 @@ SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
     "Tables": ["tables"],
     "Checks of a job": ["check"],
-    "Budgets of time": ["budgets"],
+    "Plans and budgets": ["plans", "budgets"],
     "Models brought as .pt2": ["programs"],
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging", "accounting"],
     "Store and server": ["store", "server", "hostile"],
@@ -43,7 +44,7 @@ ROWS = {
     "resnet": throughput.resnet, "csv": throughput.csv,
     "tables": tables.tables,
     "check": check_faults.faults,
-    "budgets": budgets.budgets,
+    "plans": plans.plans, "budgets": budgets.budgets,
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging, "accounting": costs.accounting,
@@ -63,7 +64,7 @@ NOTES = {
               "and from $SINEW_DATA.",
     "Checks of a job": "`sinew check` on 30 jobs with one planted fault each and on 20 sound ones (`bench/check_faults.py`). A fault is found if a "
                        "finding that fails or warns names it; any such finding on a sound job is a false alarm.",
-    "Budgets of time": "`sinew train` of random jobs with a random `budget.time`, two at a time, beside programs that take the processors at random "
+    "Plans and budgets": "`sinew plan` of random jobs of all built-in models, then their training (`bench/plans.py`). Budgets: `sinew train` of random jobs with a random `budget.time`, two at a time, beside programs that take the processors at random "
                        "(`bench/budgets.py`). The time is that of the whole process.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <sstream>
 
@@ -60,6 +61,15 @@ ProcessRow parse_stat(const std::string& text) {
 
 ProcessRow process_row(pid_t pid) {
   return parse_stat(kernel_text("/proc/" + std::to_string(pid) + "/stat"));
+}
+
+double process_age_seconds() {
+  const ProcessRow own = process_row(getpid());
+  timespec now{};
+  if (own.pid == 0 || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+  const double since_boot = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  const double began = static_cast<double>(own.started) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return std::max(0.0, since_boot - began);
 }
 
 std::vector<ProcessRow> all_processes() {

@@ -29,6 +29,9 @@ ProcessRow parse_stat(const std::string& text);
 // Returns the row of any process of this machine. Its pid is 0 if there is no such process.
 ProcessRow process_row(pid_t pid);
 
+// Returns the seconds since the kernel started this process, also under an earlier program of it (execv); 0 if unknown.
+double process_age_seconds();
+
 // Returns all processes that this process can see: those of the machine, or of its PID namespace.
 std::vector<ProcessRow> all_processes();
 // Returns the descendants of `ancestors`, without the ancestors themselves. Pure.

@@ -57,6 +57,13 @@ TEST(Proc, BusySecondsLeaveOutWaiting) {
   EXPECT_EQ(busy_seconds("", {0}, 1), 0);
 }
 
+TEST(Proc, AProcessAges) {
+  const double before = process_age_seconds();
+  EXPECT_GT(before, 0);
+  usleep(50'000);
+  EXPECT_GE(process_age_seconds(), before + 0.04);
+}
+
 TEST(Proc, ThisMachineHasCoresToUse) {
   EXPECT_GE(own_cores().size(), 1U);
   EXPECT_GE(usable_cores(), 1);

@@ -255,7 +255,7 @@ struct WriterStatus {
   std::optional<Step> mirrored;  // newest step that was copied to the mirror and read back
   int64_t skipped = 0;           // number of snapshots that submit refused
   std::optional<Step> saved;     // the last snapshot that was saved and read back
-  double save_seconds = 0;       // how long that took
+  double save_seconds = 0;       // how long that took, with the links, the mirror and the deletion of old checkpoints
   std::string trouble;           // the problem with the last snapshot (save, links, mirror or deletion); may be empty
   bool damaged = false;          // true: the last snapshot was written and read back damaged; another try may not help
   bool refused = false;          // true: `trouble` is only that may_write returned false; a later save may succeed

@@ -149,16 +149,17 @@ struct Writer::State {
       // the snapshot's memory is free, so the next snapshot may wait while this one is mirrored
       status.writing.reset();
       newest = saved && (!status.durable || *status.durable <= step);
-      if (saved) {
-        status.saved = step;
-        status.save_seconds = clock.monotonic_seconds() - began;
-      }
+      if (saved) status.saved = step;
       if (newest) {
         status.durable = step;
         status.durable_wall_seconds = wall_seconds;
       }
     }
-    if (saved) finish_saved(directory, step, newest, trouble);
+    if (saved) {
+      finish_saved(directory, step, newest, trouble);
+      const std::lock_guard lock(mutex);
+      status.save_seconds = clock.monotonic_seconds() - began;
+    }
     set_trouble(std::move(trouble));
   }
 

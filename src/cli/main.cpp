@@ -35,6 +35,7 @@ constexpr Command kCommands[] = {
     {"predict", "predictions of a trained model for new samples", run_predict},
     {"export", "a trained model as ONNX, TorchScript, .pt2 or safetensors, for other programs", run_export},
     {"check", "try a job for some seconds and judge whether it can learn", run_check},
+    {"plan", "what a training will take: time, memory, cost", run_plan},
     {"tune", "search the options of a job: many trainings, the best one kept", run_tune},
     {"server", "serve runs, metrics, models over HTTP; also for MLflow's client and Prometheus", run_server},
     {"runs", "list, show, compare runs", run_runs},

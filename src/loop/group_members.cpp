@@ -27,6 +27,9 @@ bool GroupMembers::is_leader() const {
 bool GroupMembers::has_peers() const {
   return member_.group().view().computing().size() > 1;
 }
+int64_t GroupMembers::computing() const {
+  return static_cast<int64_t>(member_.group().view().computing().size());
+}
 bool GroupMembers::is_alone() const {
   return member_.group().view().members.size() < 2;
 }

@@ -24,6 +24,7 @@ class GroupMembers : public Members {
 
   bool is_leader() const override;
   bool has_peers() const override;
+  int64_t computing() const override;
   bool is_alone() const override;
   bool may_write() const override;
   bool has_run_directory() const override { return has_run_directory_; }

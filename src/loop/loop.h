@@ -34,6 +34,7 @@
 #include "loop/control.h"
 #include "loop/group_members.h"
 #include "loop/members.h"
+#include "loop/pace.h"
 #include "loop/schedule.h"
 #include "loop/state.h"
 #include "report/report.h"
@@ -199,6 +200,10 @@ struct RunResult {
   Step step;
   Digest digest;
   report::Metrics last;
+  // What this attempt has measured: a step with all that comes before the next one, without evaluations; an evaluation
+  // of the validation data in the training; the newest checkpoint.
+  Pace steps, evaluations;
+  double save_seconds = 0;
 };
 
 // Trains the job until its end, a stop or an error. `members` is null if the run has one worker; then this process

@@ -20,9 +20,10 @@ class Members {
   // Returns whether this member is the leader, which writes the run's files and decides what enters the control log.
   // The leader changes only when it dies.
   virtual bool is_leader() const = 0;
-  virtual bool has_peers() const = 0;  // whether another member computes too
-  virtual bool is_alone() const = 0;   // whether no other member computes or is about to compute
-  virtual bool may_write() const = 0;  // any thread; true only while no other member can be the leader
+  virtual bool has_peers() const = 0;              // whether another member computes too
+  virtual int64_t computing() const { return 1; }  // members that compute, this one included
+  virtual bool is_alone() const = 0;               // whether no other member computes or is about to compute
+  virtual bool may_write() const = 0;              // any thread; true only while no other member can be the leader
   // Returns whether this member works in the run's directory. One that joined by a URL has a directory of its own.
   virtual bool has_run_directory() const { return true; }
   // Returns the state to begin from, or nullopt if all members begin from the newest checkpoint or from step 0. Blocks

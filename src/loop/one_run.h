@@ -10,7 +10,6 @@
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
-#include "loop/pace.h"
 #include "rundir/rundir.h"
 
 namespace sinew::loop {
@@ -89,11 +88,12 @@ class Run {
   double evaluation_seconds(int64_t samples) const;
   double evaluation_alone_seconds(int64_t samples) const;
   double kept_for_evaluation(int64_t samples) const;
-  double saving_seconds() const;
+  double save_seconds() const;
+  double seconds_for_model() const;
   double end_seconds() const;
+  std::optional<int64_t> last_step() const;
   bool is_evaluated_at(int64_t step) const;
   std::string why_budget_ends() const;
-  bool has_time_to_evaluate() const;
   Range steps_and_evaluations(int64_t steps) const;
   Range seconds_to_end() const;
   void warn_of_short_budget();
@@ -136,7 +136,7 @@ class Run {
   void with_lease(const std::function<void()>& work);
   void change_files(const std::function<void(Disk&)>& work);
   rundir::Outcome outcome_so_far();  // the fields of report.json that are a function of the state
-  void tell_decisions(const EvaluationState& evaluation, rundir::Outcome& outcome) const;
+  void set_best(const EvaluationState& evaluation, rundir::Outcome& outcome) const;
   void validate_last(rundir::Outcome& outcome);
   void test(rundir::Outcome& outcome);
   void fail(const Error& error);
@@ -197,6 +197,8 @@ class Run {
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
   Pace steps_pace_, evaluations_pace_;  // a step lasts until the next one; evaluations are measured apart
   std::optional<double> step_began_;
+  int64_t paced_batch_ = 0;  // the batch size of the measured steps
+  double next_budget_look_ = 0;
   double evaluated_seconds_ = 0;  // in the step under way
   bool warned_of_budget_ = false;
   bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <vector>
 
 namespace sinew::loop {
 namespace {
 
-constexpr size_t kNewest = 32;      // durations that longest() looks at
-constexpr size_t kMostBlocks = 16;  // even, so that all blocks can be merged in pairs
-constexpr size_t kFewestBlocks = 3, kRecentBlocks = 2;
+constexpr size_t kNewest = 16, kFewestWithOutlier = 4;  // durations that longest() looks at
+constexpr size_t kMostBlocks = 16;                      // even, so that all blocks can be merged in pairs
+constexpr size_t kFewestBlocks = 3;
 constexpr double kLeastError = 0.05;   // of a mean, however little its blocks differ
 constexpr double kErrorOfGuess = 0.4;  // of a mean of too few blocks
 constexpr double kMostCorrelation = 0.8;
@@ -58,44 +59,58 @@ double Pace::mean() const {
 }
 
 double Pace::longest() const {
-  return newest_.empty() ? 0 : *std::ranges::max_element(newest_);
+  if (newest_.empty()) return 0;
+  std::vector<double> sorted(newest_.begin(), newest_.end());
+  std::ranges::sort(sorted, std::greater());
+  return sorted[sorted.size() >= kFewestWithOutlier ? 1 : 0];
 }
 
 // The blocks of one load are alike, so neighbours tell less than their number: the scatter of their mean grows with the
 // correlation of neighbours, as in a process that forgets exponentially.
-Range Pace::of(double count) const {
-  if (count <= 0 || count_ == 0) return {};
-  std::vector<double> blocks;  // the mean duration in each block
+Pace::Scatter Pace::scatter() const {
+  Scatter found;
   for (const Block& block : blocks_) {
     if (block.count == block_size_ || blocks_.size() == 1)
-      blocks.push_back(block.seconds / static_cast<double>(block.count));
+      found.blocks.push_back(block.seconds / static_cast<double>(block.count));
   }
+  const std::vector<double>& blocks = found.blocks;
   const size_t n = blocks.size();
-  if (n < kFewestBlocks) return {count * mean() * (1 - kErrorOfGuess), count * mean() * (1 + kErrorOfGuess)};
-  const double centre = std::accumulate(blocks.begin(), blocks.end(), 0.0) / static_cast<double>(n);
-  double squares = 0, products = 0, recent = 0;
+  if (n < kFewestBlocks) return found;
+  found.centre = std::accumulate(blocks.begin(), blocks.end(), 0.0) / static_cast<double>(n);
+  double squares = 0, products = 0;
   for (size_t i = 0; i < n; ++i) {
-    squares += std::pow(blocks[i] - centre, 2);
-    if (i + 1 < n) products += (blocks[i] - centre) * (blocks[i + 1] - centre);
-    if (i + kRecentBlocks >= n) recent += blocks[i] / kRecentBlocks;
+    squares += std::pow(blocks[i] - found.centre, 2);
+    if (i + 1 < n) products += (blocks[i] - found.centre) * (blocks[i + 1] - found.centre);
   }
   const double correlation = squares > 0 ? std::clamp(products / squares, 0.0, kMostCorrelation) : 0;
-  const double likeness = (1 + correlation) / (1 - correlation);
+  found.likeness = (1 + correlation) / (1 - correlation);
+  found.variance = squares / static_cast<double>(n - 1);
+  return found;
+}
+
+double Pace::error() const {
+  const Scatter found = scatter();
+  const size_t n = found.blocks.size();
+  if (n < kFewestBlocks || found.centre <= 0) return kErrorOfGuess;
+  return kQuantiles.at(n - 2) * std::sqrt(found.variance * found.likeness / static_cast<double>(n)) / found.centre;
+}
+
+Range Pace::of(double count) const {
+  if (count <= 0 || count_ == 0) return {};
+  const auto [blocks, centre, variance, likeness] = scatter();
+  const size_t n = blocks.size();
+  if (n < kFewestBlocks) return {count * mean() * (1 - kErrorOfGuess), count * mean() * (1 + kErrorOfGuess)};
   const double further = count / static_cast<double>(block_size_);  // blocks to come
-  const double variance = squares / static_cast<double>(n - 1);
-  const double scatter = std::sqrt(variance * (likeness / static_cast<double>(n) + std::min(1.0, likeness / further)));
+  const double scatter_of_mean =
+      std::sqrt(variance * (likeness / static_cast<double>(n) + std::min(1.0, likeness / further)));
   const double unseen = kUnseenLoad * std::sqrt(count / (count + static_cast<double>(count_)));
-  const double error = std::max({kQuantiles.at(n - 2) * scatter, kLeastError * centre, unseen * centre});
+  const double error = std::max({kQuantiles.at(n - 2) * scatter_of_mean, kLeastError * centre, unseen * centre});
   const auto [fastest, slowest] = std::ranges::minmax(blocks);
   const double beyond = kBeyondSeen * (slowest - fastest);
+  const double recent = (blocks[n - 2] + blocks[n - 1]) / 2;
   const double low = std::min({centre - error, recent * (1 - kLeastError), fastest - beyond});
   const double high = std::max({centre + error, recent * (1 + kLeastError), slowest + beyond});
   return {count * std::max(low, kFastest * centre), count * high};
-}
-
-bool must_stop(double seconds_left, const Ahead& ahead) {
-  const double needed = 2 * ahead.step + ahead.evaluation_after_step + ahead.evaluation_after_next_step + ahead.end;
-  return needed > seconds_left;
 }
 
 }  // namespace sinew::loop

@@ -1,9 +1,9 @@
-// How long the parts of a run take, and what follows for its end. All functions are pure: durations are arguments.
-// Private to loop/.
+// Part of loop.h: how long the parts of a run take, and what follows for its end. Nothing here reads a clock.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 namespace sinew::loop {
 
@@ -21,8 +21,12 @@ class Pace {
   void add(double seconds);
   bool is_measured() const { return count_ > 0; }
   int64_t count() const { return count_; }
-  double mean() const;     // 0 if nothing was measured
-  double longest() const;  // of the newest durations; the next one rarely takes longer
+  double mean() const;  // 0 if nothing was measured
+  // What the next one will rarely exceed: the longest of the newest durations. If there are some, one of them may be
+  // longer: a process that was stopped, or a group that waited for a dead member, says nothing about the next one.
+  double longest() const;
+  // How much the mean may differ from that of another history on the same machine, as a part of it (about 90 %).
+  double error() const;
   // The time that `count` further pieces of the work will take together. The history is divided into blocks of equally
   // many pieces; their scatter gives the range, as a prediction interval of Student's t distribution for the mean of
   // further blocks. The fastest, the slowest and the newest blocks count as possible futures on their own, because the
@@ -34,6 +38,11 @@ class Pace {
     double seconds = 0;
     int64_t count = 0;
   };
+  struct Scatter {
+    std::vector<double> blocks;                     // the mean duration in each complete block
+    double centre = 0, variance = 0, likeness = 1;  // likeness: how many blocks say as much as one independent block
+  };
+  Scatter scatter() const;
   void merge_blocks();
   std::deque<double> newest_;
   std::deque<Block> blocks_;  // the last one may be incomplete
@@ -42,16 +51,5 @@ class Pace {
   int64_t count_ = 0;
   bool forgot_first_ = false;
 };
-
-// What a run must still do if it makes one more step than it has to. In seconds, each the longest that is likely.
-struct Ahead {
-  double step = 0;
-  double evaluation_after_step = 0;       // 0 if no evaluation is due then
-  double evaluation_after_next_step = 0;  // the same, a step later
-  double end = 0;                         // what follows the last step
-};
-// Returns whether a request to stop, which takes effect after the step that is about to begin, must be made now because
-// the next one would come too late.
-bool must_stop(double seconds_left, const Ahead& ahead);
 
 }  // namespace sinew::loop

@@ -73,7 +73,7 @@ TEST(PaceTest, NineOfTenRangesHoldTheTrueTimeUnderRandomLoad) {
       const size_t past = 20 + random() % 300, future = 20 + random() % 600;
       const std::vector<double> durations = loaded(random, past + future, changes);
       Pace pace;
-      pace.add(5);  // the first one is no stand-in for the others
+      pace.add(5);  // the first one is not typical
       double truth = 0;
       for (size_t i = 0; i < durations.size(); ++i) i < past ? pace.add(durations[i]) : void(truth += durations[i]);
       const Range range = pace.of(static_cast<double>(future));
@@ -84,19 +84,17 @@ TEST(PaceTest, NineOfTenRangesHoldTheTrueTimeUnderRandomLoad) {
   }
 }
 
-TEST(PaceTest, TheLongestForgetsWhatIsOld) {
+TEST(PaceTest, TheLongestForgetsWhatIsOldAndOneOutlier) {
   Pace pace;
   pace.add(1);
+  for (const double seconds : {50, 2, 3}) pace.add(seconds);
+  EXPECT_EQ(pace.longest(), 50);
+  pace.add(1);
+  EXPECT_EQ(pace.longest(), 3);
   pace.add(50);
+  EXPECT_EQ(pace.longest(), 50);
   for (int i = 0; i < 100; ++i) pace.add(1);
   EXPECT_EQ(pace.longest(), 1);
-}
-
-TEST(MustStopTest, AnotherStepHasToFitWithAllThatFollowsIt) {
-  EXPECT_FALSE(must_stop(10, {.step = 2, .end = 6}));
-  EXPECT_TRUE(must_stop(9.9, {.step = 2, .end = 6}));
-  EXPECT_TRUE(must_stop(10, {.step = 2, .evaluation_after_step = 0.1, .end = 6}));
-  EXPECT_TRUE(must_stop(10, {.step = 2, .evaluation_after_next_step = 0.1, .end = 6}));
 }
 
 }  // namespace

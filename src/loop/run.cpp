@@ -86,7 +86,7 @@ RunResult Run::train() {
     throw;
   } catch (const Diverged& error) {
     // The step diverges on every member in the same way; only the leader reports it.
-    if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
+    if (!leads_at_end()) return {.exit_code = exit_code_, .step = state().step};
     fail(error);
     throw;
   } catch (const ShardFailed& error) {
@@ -152,6 +152,12 @@ bool Run::advance() {
     exit_code_ = kBudget;
     stop_status_ = "budget";
     stop_reason_ = "budget.training is used up";
+    return false;
+  }
+  if (!members_ && step_began_ && seconds_left() <= 0) {  // no other member has to agree
+    exit_code_ = kBudget;
+    stop_status_ = "budget";
+    stop_reason_ = "budget.time is used up";
     return false;
   }
   poll();
@@ -333,7 +339,8 @@ void Run::poll_clock() {
     since = now();
     return true;
   };
-  if (has_time_to_evaluate() && over(job.trainer.eval_interval, last_timed_evaluation_))
+  const double evaluation = evaluation_seconds(plan_.data.val_size);
+  if (seconds_left() > steps_pace_.longest() + evaluation && over(job.trainer.eval_interval, last_timed_evaluation_))
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
   const auto interval = spec::parse_duration(job.checkpoint.interval);
   if (interval && over(*interval, last_timed_save_))
@@ -450,6 +457,7 @@ RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Mem
     } catch (const MemoryChanged&) {
       if (members) throw;
       attempt.resume = true;
+      attempt.began.monotonic_seconds = clock.monotonic_seconds();
       attempt.going_back = run.going_back();
     } catch (const WriterReplaced& replaced) {
       if (!members) throw;

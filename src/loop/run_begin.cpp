@@ -241,7 +241,7 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
   window_.sums = saved.window;
   evaluation_window_.sums = saved.evaluation_window;
   before_ = saved.seconds;
-  began_ = clock_.monotonic_seconds();
+  if (from_member_) began_ = clock_.monotonic_seconds();  // while this worker began, the others trained
   if (trainer_.digest() != loaded.digest) {
     // load() has compared what it read with the digest. A checkpoint of an older version does not allow that.
     throw Error("TRAIN_STATE_CORRUPT",

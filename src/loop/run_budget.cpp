@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "base/number_text.h"
 #include "base/short_number.h"
 #include "loop/one_run.h"
 
@@ -13,12 +15,19 @@ namespace {
 constexpr double kEndSeconds = 0.2;          // for the page, the report, and the end of the process
 constexpr double kSlowDisk = 100e6;          // bytes a second; assumed until the first checkpoint was measured
 constexpr double kBytesOfState = 12;         // for each parameter: itself and two averages, which most optimizers keep
-constexpr double kSavesAtEnd = 2.5;          // one under way, the last one, and half of one for the model
+constexpr double kMostForGuess = 0.02;       // of the budget; an unmeasured checkpoint is not guessed to take longer
+constexpr double kModelOfSave = 1;           // writing the model, and before that reading the best state
 constexpr double kEvaluationOfStep = 0.5;    // see evaluation_seconds
+constexpr double kFastEvaluation = 0.2;      // of the guess: how fast an unmeasured evaluation may be
 constexpr double kEvaluationMargin = 1.2;    // there are few evaluations, so the next one may be the longest
-constexpr double kMostForEvaluation = 0.25;  // of the budget; a longer evaluation is not made after the last step
+constexpr double kMostForEvaluation = 0.25;  // of the budget; no time is kept free for a longer one
 constexpr int64_t kWarningSteps = 10;        // a warning needs so many measured steps ...
 constexpr double kWarningShare = 0.1, kWarningSeconds = 60;  // ... and so much of the budget, or so much time
+constexpr double kWarningLookSeconds = 1;
+
+std::string seconds_text(double seconds) {
+  return seconds < 10 ? rounded_text(seconds, 2) + " s" : short_seconds(seconds);
+}
 
 std::string range_text(int64_t low, int64_t high) {
   return low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high);
@@ -26,11 +35,14 @@ std::string range_text(int64_t low, int64_t high) {
 
 }  // namespace
 
-// Called at the beginning of each step, on every member, because each may have to lead.
+// Called at the beginning of each step, on every member, because each may have to lead. Steps of another batch size say
+// nothing about those to come.
 void Run::measure_step(double at) {
   if (step_began_) steps_pace_.add(at - *step_began_ - evaluated_seconds_);
   step_began_ = at;
   evaluated_seconds_ = 0;
+  const int64_t batch = trainer_.batch_size(state().step);
+  if (std::exchange(paced_batch_, batch) != batch) steps_pace_ = Pace();
 }
 
 double Run::seconds_left() const {
@@ -38,7 +50,7 @@ double Run::seconds_left() const {
   return budget > 0 ? budget - elapsed() : std::numeric_limits<double>::infinity();
 }
 
-// What an evaluation of so many samples takes at most. Until one was measured, a sample counts half as much as in a
+// What an evaluation of so many samples rarely exceeds. Until one was measured, a sample counts half as much as in a
 // step, which also computes gradients.
 double Run::evaluation_seconds(int64_t samples) const {
   const auto part = [&](int64_t of) {
@@ -46,34 +58,46 @@ double Run::evaluation_seconds(int64_t samples) const {
   };
   if (evaluations_pace_.is_measured())
     return kEvaluationMargin * evaluations_pace_.longest() * part(plan_.data.val_size);
-  return kEvaluationOfStep * steps_pace_.longest() * part(trainer_.batch_size(state().step));
+  return kEvaluationOfStep * steps_pace_.mean() * part(trainer_.batch_size(state().step));
 }
 
-// After the last step, the leader evaluates alone, while the other workers of this machine have ended or wait.
+// After the last step, the leader evaluates alone.
 double Run::evaluation_alone_seconds(int64_t samples) const {
-  const auto workers = static_cast<double>(members_ ? std::max<int64_t>(1, options_.workers_here) : 1);
-  return evaluation_seconds(samples) * workers;
+  return evaluation_seconds(samples) * static_cast<double>(members_ ? std::max<int64_t>(1, members_->computing()) : 1);
 }
 
 // The time that is kept free for an evaluation after the last step. One that would take a large part of the budget is
-// made only if there is time by chance.
+// made only if enough time happens to be left.
 double Run::kept_for_evaluation(int64_t samples) const {
-  const double seconds = evaluation_alone_seconds(samples);
-  return seconds <= kMostForEvaluation * plan_.job.budget.seconds ? seconds : 0;
+  const double seconds = evaluation_alone_seconds(samples), budget = plan_.job.budget.seconds;
+  return budget <= 0 || seconds <= kMostForEvaluation * budget ? seconds : 0;
 }
 
-double Run::saving_seconds() const {
+double Run::save_seconds() const {
   const double measured = writer_ ? writer_->status().save_seconds : 0;
-  const double guess = static_cast<double>(plan_.parameters) * kBytesOfState / kSlowDisk;
-  return kSavesAtEnd * (measured > 0 ? measured : guess);
+  if (measured > 0) return measured;
+  const double guess = static_cast<double>(plan_.parameters) * kBytesOfState / kSlowDisk,
+               budget = plan_.job.budget.seconds;
+  return budget > 0 ? std::min(guess, kMostForGuess * budget) : guess;
 }
 
-// What follows the last step takes at most so long: saving, the last evaluation of the validation data, the threshold,
-// the test and the report.
+double Run::seconds_for_model() const {
+  return kModelOfSave * save_seconds();
+}
+
+// What follows the last step rarely takes longer: the checkpoints that are under way or wait and the last one, the
+// evaluation of the last step, the threshold, the model, its test and the report.
 double Run::end_seconds() const {
+  const double saves = 1 + (writer_ && writer_->status().writing ? 1 : 0) + (pending_best_ ? 1 : 0);
   const double validation = kept_for_evaluation(plan_.data.val_size), test = kept_for_evaluation(plan_.data.test_size);
-  const double threshold = plan_.job.threshold.metric.empty() ? 0 : validation;
-  return saving_seconds() + validation + threshold + test + kEndSeconds;
+  const double threshold = plan_.job.threshold.given() ? validation : 0;
+  return saves * save_seconds() + validation + threshold + seconds_for_model() + test + kEndSeconds;
+}
+
+// The last step of the training as it is planned; nullopt if a time ends it.
+std::optional<int64_t> Run::last_step() const {
+  if (total_steps_ && budget_steps_) return std::min(*total_steps_, *budget_steps_);
+  return total_steps_ ? total_steps_ : budget_steps_;
 }
 
 bool Run::is_evaluated_at(int64_t step) const {
@@ -82,24 +106,28 @@ bool Run::is_evaluated_at(int64_t step) const {
          (total_steps_ && step == *total_steps_);
 }
 
-// Returns why the training must end after the coming step, or "" if it need not.
+// Returns why the training must end after the coming step, or "" if it need not. A request to stop takes effect after
+// the step that is about to begin. So it is made now if there is no time for this step, the next one, and the end.
 std::string Run::why_budget_ends() const {
   const double left = seconds_left();
-  if (left <= 0) return "budget.time is used up";
   if (!std::isfinite(left)) return "";
-  Ahead ahead{.step = steps_pace_.longest(), .end = end_seconds()};
-  if (must_stop(left, ahead)) return "budget.time is used up, except for " + short_seconds(left) + " to end the run";
-  const double evaluation = evaluation_seconds(plan_.data.val_size);
   const int64_t step = state().step.value;
-  if (is_evaluated_at(step + 1)) ahead.evaluation_after_step = evaluation;
-  if (is_evaluated_at(step + 2)) ahead.evaluation_after_next_step = evaluation;
-  if (!must_stop(left, ahead)) return "";
-  return "budget.time leaves no time for the next evaluation, which takes about " + short_seconds(evaluation);
-}
-
-bool Run::has_time_to_evaluate() const {
-  const double evaluation = evaluation_seconds(plan_.data.val_size);
-  return !must_stop(seconds_left(), {steps_pace_.longest(), evaluation, 0, end_seconds()});
+  const auto last = last_step();
+  if (last && step + 1 >= *last) return "";  // it ends then anyway
+  if (left <= 0) return "budget.time is used up";
+  const double end = end_seconds();
+  // one duration says little: it may be that of a first step
+  const double steps = steps_pace_.count() > 1 ? 2 * steps_pace_.longest() : 0;
+  if (steps + end > left)
+    return "the training ends now, because the end of the run needs the last " + seconds_text(left) + " of budget.time";
+  const bool measured = evaluations_pace_.is_measured();
+  const double evaluation = evaluation_seconds(plan_.data.val_size) * (measured ? 1 : kFastEvaluation);
+  const double evaluations =
+      (is_evaluated_at(step + 1) ? evaluation : 0) + (is_evaluated_at(step + 2) ? evaluation : 0);
+  // a state that was just evaluated is not evaluated again at the end
+  const double saved = is_evaluated_at(step + 2) ? kept_for_evaluation(plan_.data.val_size) : 0;
+  if (evaluations == 0 || steps + evaluations + end - saved <= left) return "";
+  return "budget.time leaves no time for the next evaluation, which takes about " + seconds_text(evaluation);
 }
 
 // The time of further steps, with the evaluations between them.
@@ -117,8 +145,8 @@ Range Run::steps_and_evaluations(int64_t steps) const {
   if (evaluations_pace_.is_measured()) return of_steps + evaluations_pace_.of(evaluations);
   const double like_steps =
       evaluations * static_cast<double>(plan_.data.val_size) / static_cast<double>(trainer_.batch_size(state().step));
-  const Range guess = steps_pace_.of(like_steps);  // a pass without gradients takes a part of it
-  return of_steps + Range{0.4 * kEvaluationOfStep * guess.low, 1.6 * kEvaluationOfStep * guess.high};
+  const Range guess = steps_pace_.of(like_steps);
+  return of_steps + Range{kFastEvaluation * kEvaluationOfStep * guess.low, 2 * kEvaluationOfStep * guess.high};
 }
 
 // The time until the run ends. It needs a measured step.
@@ -126,8 +154,8 @@ Range Run::seconds_to_end() const {
   const double end = end_seconds(), left = seconds_left();
   const spec::Duration& whole = plan_.job.trainer.max_duration;
   Range range{0.2 * end, end};
-  if (total_steps_) {
-    range = range + steps_and_evaluations(*total_steps_ - state().step.value);
+  if (const auto last = last_step()) {
+    range = range + steps_and_evaluations(std::max<int64_t>(0, *last - state().step.value));
   } else if (whole.unit == spec::Duration::Unit::seconds) {
     const double rest = std::max(0.0, whole.amount - elapsed());
     range = range + Range{rest, rest};
@@ -140,12 +168,15 @@ Range Run::seconds_to_end() const {
   return {std::max(0.0, std::min(range.low, earliest)), std::max(0.0, std::min(range.high, left))};
 }
 
-// Says once, as soon as it is all but certain, that budget.time ends the training before its last step.
+// Says once, as soon as it is almost certain, that budget.time ends the training before its last step.
 void Run::warn_of_short_budget() {
   const double budget = plan_.job.budget.seconds;
-  if (warned_of_budget_ || budget <= 0 || !total_steps_ || steps_pace_.count() < kWarningSteps) return;
-  if (steps_pace_.count() * steps_pace_.mean() < std::min(kWarningSeconds, kWarningShare * budget)) return;
-  const int64_t steps = *total_steps_ - state().step.value;
+  const auto last = last_step();
+  if (warned_of_budget_ || budget <= 0 || !last || now() < next_budget_look_) return;
+  next_budget_look_ = now() + kWarningLookSeconds;
+  const double measured = static_cast<double>(steps_pace_.count()) * steps_pace_.mean();
+  if (steps_pace_.count() < kWarningSteps || measured < std::min(kWarningSeconds, kWarningShare * budget)) return;
+  const int64_t steps = *last - state().step.value;
   const Range all = steps_and_evaluations(steps);
   const double left = seconds_left(), end = end_seconds();
   if (steps <= 0 || all.low + 0.2 * end <= left) return;
@@ -155,26 +186,30 @@ void Run::warn_of_short_budget() {
     const double more = std::floor(static_cast<double>(steps) * std::clamp(for_steps / of_all, 0.0, 1.0));
     return state().step.value + static_cast<int64_t>(more);
   };
-  const int64_t low = reached(left - end, all.high), high = reached(left - 0.2 * end, all.low);
+  const double unused = 2 * steps_pace_.longest() + evaluation_seconds(plan_.data.val_size);
+  const int64_t low = reached(left - end - unused, all.high), high = reached(left - 0.2 * end, all.low);
   const double whole = std::ceil(elapsed() + all.high + end);
   std::string text = "budget.time of " + short_seconds(budget) + " will end the training at step " +
-                     range_text(low, high) + " of " + std::to_string(*total_steps_) + ". All steps need about " +
-                     short_seconds(elapsed() + all.low + end, whole);
-  if (plan_.job.scheduler.name != "constant") text += ", and the learning rate follows a schedule for all steps";
-  text += ". Shorten trainer.max_duration, or train all steps with budget.time=" +
+                     range_text(low, high) + " of " + std::to_string(*last) + ". All steps would take about " +
+                     short_seconds(elapsed() + all.low + end, whole) + " together.";
+  if (plan_.job.scheduler.name != "constant") text += " The schedule of the learning rate is made for all steps.";
+  text += " To train on after the end: sinew resume RUN budget.time=" +
           to_string(spec::Duration{whole, spec::Duration::Unit::seconds});
   reporter_->say(report::Level::warning, "budget_short", text,
                  {{"steps_low", static_cast<double>(low)}, {"steps_high", static_cast<double>(high)}});
 }
 
 // Evaluates a split after the last step, when `then` seconds of work still follow. Returns nullopt if budget.time does
-// not leave the time.
+// not leave the time, and if a signal asks to stop. What was only guessed is tried: it can be given up.
 std::optional<EvaluationResult> Run::evaluate_in_time(data::Split split, double then) {
-  if (plan_.job.budget.seconds <= 0) return trainer_.evaluate(split);
   const int64_t samples = split == data::Split::val ? plan_.data.val_size : plan_.data.test_size;
-  if (seconds_left() < evaluation_alone_seconds(samples) + then) return std::nullopt;
+  const double needed = evaluations_pace_.is_measured() ? evaluation_alone_seconds(samples) : 0;
+  if (seconds_left() < needed + then) return std::nullopt;
+  const auto too_late = [this, then] {
+    return seconds_left() < then || (options_.stop_signals != nullptr && options_.stop_signals->load() > seen_stops_);
+  };
   try {
-    return trainer_.evaluate(split, [this, then] { return seconds_left() < then; });
+    return trainer_.evaluate(split, too_late);
   } catch (const OutOfTime&) {
     return std::nullopt;
   }

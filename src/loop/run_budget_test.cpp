@@ -122,12 +122,12 @@ TEST_F(TimeBudget, TheLastEvaluationIsNoPartOfTheState) {
 
 TEST_F(TimeBudget, DoesNotBeginAnEvaluationThatWouldNotFit) {
   plan_.job.budget.seconds = 100;
-  plan_.job.trainer.eval_interval = {40, spec::Duration::Unit::steps};
+  plan_.job.trainer.eval_interval = {10, spec::Duration::Unit::steps};
   plan_.data.val_size = 90;
   plan_.data.test_size = 0;
   const std::string said = train(always(1), always(45));
   EXPECT_LE(took_, 100);
-  EXPECT_GE(took_, 80) << "the first evaluation fits";
+  EXPECT_EQ(result_.step.value, 19) << "the first evaluation fits, the second one does not";
   EXPECT_THAT(said, HasSubstr("budget.time leaves no time"));
 }
 
@@ -149,7 +149,7 @@ TEST_F(TimeBudget, ATestThatIsTooSlowIsLeftOutAndSaysHowToMakeIt) {
     trained = clock_.seconds > 1090;
     return seconds;
   });
-  EXPECT_LE(took_, 150);
+  EXPECT_LE(took_, 130);  // the evaluation of this trainer has one part, which is always finished
   EXPECT_THAT(said, HasSubstr("sinew eval " + folder_));
   EXPECT_FALSE(report().at("last").contains("test/loss"));
   EXPECT_EQ(report().at("status"), "budget");
@@ -163,7 +163,7 @@ TEST_F(TimeBudget, WarnsOnceThatTheBudgetWillNotDo) {
   const size_t at = said.find(warning);
   ASSERT_NE(at, said.npos) << said;
   EXPECT_EQ(said.find("will end the training", at + warning.size()), said.npos);
-  EXPECT_THAT(said, HasSubstr("the learning rate follows a schedule"));
+  EXPECT_THAT(said, HasSubstr("The schedule of the learning rate is made for all steps"));
   int64_t low = 0, high = 0;
   char dash = 0;
   std::istringstream(said.substr(at + warning.size())) >> low >> dash >> high;
@@ -181,6 +181,7 @@ TEST_F(TimeBudget, SaysNothingIfTheBudgetSuffices) {
 TEST_F(TimeBudget, HoldsWithRandomDurations) {
   std::mt19937_64 random(3);
   const auto any = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+  int ended = 0, tested = 0;
   for (int story = 0; story < 40; ++story) {
     begin_anew();
     const double budget = any(30, 200), step = budget * std::exp(any(-6, -4)), evaluation = budget * any(0.001, 0.1);
@@ -195,8 +196,11 @@ TEST_F(TimeBudget, HoldsWithRandomDurations) {
                                                           << evaluation << " s, saves of " << save_seconds_ << " s";
     if (result_.exit_code != kBudget) continue;
     EXPECT_GE(took_, 0.9 * budget - 4 * evaluation - 4 * save_seconds_) << story;
-    EXPECT_TRUE(report().at("last").contains("test/loss")) << story;
+    ++ended;
+    tested += report().at("last").contains("test/loss") ? 1 : 0;
   }
+  EXPECT_GT(ended, 20);
+  EXPECT_GE(tested, ended * 9 / 10) << "what was never measured may not fit";
 }
 
 }  // namespace

@@ -57,8 +57,12 @@ void Run::finish() {
   validate_last(outcome);
   restore_best();
   // A worker that must stop begins no new work. Its model has no threshold until the run is resumed.
-  const std::string threshold = trainer_.choose_threshold(stop_status_ != "stopped");
+  const bool has_time = seconds_left() >= evaluation_alone_seconds(plan_.data.val_size);
+  const std::string threshold = trainer_.choose_threshold(stop_status_ != "stopped" && has_time);
   if (!threshold.empty()) reporter_->say(report::Level::info, "threshold", threshold);
+  if (threshold.empty() && !has_time && plan_.job.threshold.given())
+    reporter_->say(report::Level::warning, "no_threshold",
+                   "budget.time left no time to choose the threshold, so the more probable class counts");
   enter(Stage::finish);  // the evaluation that chose the threshold is over
   std::string left_out;
   change_files([&](Disk& disk) {
@@ -86,7 +90,12 @@ void Run::finish() {
     reporter_->say(report::Level::info, "go_on",
                    "to go on: sinew resume " + shell_quoted(options_.run_directory) + workers + options);
   reporter_->flush();
-  result_ = {exit_code_, Step(outcome.steps), {}, outcome.last};
+  result_ = {.exit_code = exit_code_,
+             .step = Step(outcome.steps),
+             .last = outcome.last,
+             .steps = steps_pace_,
+             .evaluations = evaluations_pace_,
+             .save_seconds = writer_ ? writer_->status().save_seconds : 0};
   SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
   if (members_) members_->finished(exit_code_);
 }
@@ -212,46 +221,55 @@ rundir::Outcome Run::outcome_so_far() {
   outcome.samples = state().samples;
   outcome.epochs = epochs();
   outcome.digest = to_hex(trainer_.digest());
-  tell_decisions(state().evaluation, outcome);
-  return outcome;
-}
-
-void Run::tell_decisions(const EvaluationState& evaluation, rundir::Outcome& outcome) const {
+  const EvaluationState& evaluation = state().evaluation;
   outcome.last = evaluation.last;
-  if (evaluation.best) outcome.best = {plan_.job.checkpoint.monitor, *evaluation.best, evaluation.best_step.value};
+  set_best(evaluation, outcome);
   if (plan_.job.objective) {
     const auto found = evaluation.last.find(plan_.job.objective->metric);
     outcome.objective = {to_string(*plan_.job.objective), evaluation.objective_met,
                          found == evaluation.last.end() ? std::nan("") : found->second};
   }
+  return outcome;
+}
+
+void Run::set_best(const EvaluationState& evaluation, rundir::Outcome& outcome) const {
+  if (evaluation.best) outcome.best = {plan_.job.checkpoint.monitor, *evaluation.best, evaluation.best_step.value};
 }
 
 // budget.time may end the training long after the last evaluation. Then the last state is evaluated here, so that it
 // can be the best one. This decides only which model the run ends with and is no part of the state: a run that goes on
-// with a larger budget must decide as one that never ended.
+// with a larger budget must decide as one that never ended. So metrics.jsonl does not get the result either. Without
+// this evaluation the run still has a model, so an error of it is a warning.
 void Run::validate_last(rundir::Outcome& outcome) {
   const bool trained = began_at_ && state().step != *began_at_;
   const bool ended_by_time = stop_status_ == "budget" && !(budget_steps_ && state().step.value >= *budget_steps_);
   if (!trained || !ended_by_time || plan_.data.val_size == 0) return;
   if (validated_ && validated_->step == state().step) return;
-  const auto result = evaluate_in_time(data::Split::val, saving_seconds() + kReportSeconds);
+  std::optional<EvaluationResult> result;
+  std::string why = "budget.time left no time for it";
+  try {
+    result = evaluate_in_time(data::Split::val, seconds_for_model() + kReportSeconds);
+  } catch (const ShardFailed& error) {
+    why = error.what();
+  }
+  enter(Stage::finish);
   if (!result)
-    return reporter_->say(report::Level::info, "not_validated",
-                          "budget.time leaves no time to evaluate the last step on the validation data");
-  report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression), of_validation;
-  for (const auto& [name, value] : result->metrics) of_validation["val/" + name] = value;
-  metrics.insert(of_validation.begin(), of_validation.end());
+    return reporter_->say(report::Level::warning, "not_validated",
+                          "the last step was not evaluated on the validation data: " + why);
+  report::Metrics metrics = evaluation_window_.means(plan_.data.task != data::Task::regression);
+  for (const auto& [name, value] : result->metrics) metrics["val/" + name] = value;
   log_skipped(result->skipped, "in the evaluation of the last step");
+  log_left_out(result->left_out, result->damaged_copies);
   const Judgement verdict = judge(state().evaluation, state().step, metrics, plan_.job);
   last_is_best_ = verdict.improved;
   validated_ = Measured{state().step, *result};
   if (verdict.improved) best_validated_ = validated_;
-  reporter_->metrics(state().step, state().samples, of_validation);
   reporter_->say(report::Level::info, "evaluation",
                  "step " + std::to_string(state().step.value) + ", the last:" + metrics_text(metrics) +
                      (verdict.improved ? "  (best)" : ""),
                  metrics);
-  tell_decisions(verdict.state, outcome);
+  outcome.last = verdict.state.last;
+  set_best(verdict.state, outcome);
 }
 
 // Evaluates the model on data that influenced no decision.
@@ -261,7 +279,7 @@ void Run::test(rundir::Outcome& outcome) {
   const auto evaluated = evaluate_in_time(data::Split::test, kReportSeconds);
   if (!evaluated)
     return reporter_->say(report::Level::warning, "not_tested",
-                          "budget.time leaves no time for the test data; to evaluate them: sinew eval " +
+                          "the model was not tested, because budget.time left no time for it; to test it: sinew eval " +
                               shell_quoted(options_.run_directory));
   const EvaluationResult& result = *evaluated;
   for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
@@ -328,7 +346,7 @@ RunResult Run::members_differ(const group::MembersDiffer& differ) {
     wait_for_leader();
     members_->dissolve(differ.what());
   }
-  if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
+  if (!leads_at_end()) return {.exit_code = exit_code_, .step = state().step};
   reporter_->say(report::Level::error, "members_differ", differ.what());
   fail(differ);
   throw differ;
@@ -369,7 +387,7 @@ void Run::memory_changed(const MemoryChanged& changed) {
 
 // All members of the group begin with the same count. Their leader ends the run.
 RunResult Run::end_going_back() {
-  if (!leads_at_end()) return {exit_code_, state().step, {}, {}};
+  if (!leads_at_end()) return {.exit_code = exit_code_, .step = state().step};
   with_lease([] {});  // without a lease, fail() writes nothing
   throw went_back_too_often(members_->going_back());
 }

@@ -7,12 +7,6 @@
 #include "loop/one_run.h"
 
 namespace sinew::loop {
-namespace {
-
-// The first step of an attempt takes longer than the others, so it says little about the time that the rest takes.
-constexpr int64_t kMeasuredSteps = 2;
-
-}  // namespace
 
 std::string metrics_text(const report::Metrics& metrics) {
   std::string line;
@@ -69,9 +63,8 @@ void Run::show(bool last) {
   progress.samples_per_second = at > rate_began_ + 0.2
                                     ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
                                     : samples_per_second_;
-  const bool measured = began_at_ && state().step.value - began_at_->value >= kMeasuredSteps;
   const bool ends = !total_steps_ || state().step.value < *total_steps_;
-  if (measured && ends && steps_pace_.is_measured()) {
+  if (ends && steps_pace_.is_measured()) {
     const Range left = seconds_to_end();
     if (std::isfinite(left.high)) {
       progress.eta_seconds = (left.low + left.high) / 2;

@@ -93,6 +93,10 @@ constexpr NumberField<ResourceUse, int64_t> kAmounts[] = {{"major_faults", &Reso
                                                           {"disk_read_bytes", &ResourceUse::disk_read_bytes},
                                                           {"disk_written_bytes", &ResourceUse::disk_written_bytes},
                                                           {"peak_memory_bytes", &ResourceUse::peak_memory_bytes}};
+constexpr NumberField<MemoryUse, int64_t> kMemory[] = {{"program", &MemoryUse::program},
+                                                       {"data", &MemoryUse::data},
+                                                       {"parameters", &MemoryUse::parameters},
+                                                       {"optimizer", &MemoryUse::optimizer}};
 
 Json json_of(const StageTimes& time) {
   Json json = {{"lanes", time.lanes}};
@@ -140,6 +144,9 @@ std::string outcome_json(const Outcome& outcome) {
   }
   if (outcome.time) json["time"] = json_of(*outcome.time);
   if (outcome.resources) json["resources"] = json_of(*outcome.resources);
+  if (outcome.memory) {
+    for (const auto& [name, bytes] : kMemory) json["memory"][name] = (*outcome.memory).*bytes;
+  }
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
   if (!outcome.earlier_status.empty()) json["earlier_status"] = outcome.earlier_status;
@@ -198,6 +205,11 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     ResourceUse& out = outcome.resources.emplace();
     for (const auto& [name, value] : kFractions) of_resources.number(name, out.*value);
     for (const auto& [name, value] : kAmounts) of_resources.integer(name, out.*value);
+  }
+  if (const Json* memory = fields.object("memory"); memory != nullptr) {
+    ObjectFields of_memory(*memory, wrong);
+    MemoryUse& out = outcome.memory.emplace();
+    for (const auto& [name, bytes] : kMemory) of_memory.integer(name, out.*bytes);
   }
   for (const Json* fold : fields.objects("folds")) {
     ObjectFields of_fold(*fold, wrong);

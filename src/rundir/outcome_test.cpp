@@ -34,6 +34,7 @@ Outcome example() {
                        .disk_read_bytes = 6,
                        .disk_written_bytes = 7,
                        .peak_memory_bytes = 8};
+  outcome.memory = {.program = 9, .data = 10, .parameters = 11, .optimizer = 12};
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
   outcome.earlier_status = "done";
@@ -48,6 +49,7 @@ TEST(Outcome, reads_back_as_written) {
   EXPECT_EQ(read->best->step, 2);
   EXPECT_EQ(read->time, example().time);
   EXPECT_EQ(read->resources, example().resources);
+  EXPECT_EQ(read->memory, example().memory);
   EXPECT_EQ(read->last.at("train/loss"), HUGE_VAL);
   EXPECT_TRUE(std::isnan(read->objective->value));
   EXPECT_EQ(outcome_json(*parse_outcome(outcome_json(Outcome()))), outcome_json(Outcome()));

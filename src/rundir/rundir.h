@@ -210,6 +210,14 @@ struct FoldResult {
 
 // The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
 // removes the report of the earlier attempt.
+// What the memory of a worker is for, in bytes. The peak of all of it is in ResourceUse.
+struct MemoryUse {
+  int64_t program = 0;                    // resident before the data were opened: the program and its libraries
+  int64_t data = 0;                       // that opening the data added
+  int64_t parameters = 0, optimizer = 0;  // the tensors of the state
+  bool operator==(const MemoryUse&) const = default;
+};
+
 struct Outcome {
   std::string status = "done";  // done | failed | stopped | budget
   int exit_code = 0;
@@ -228,6 +236,7 @@ struct Outcome {
   // Of the worker that wrote the report, in its last attempt.
   std::optional<StageTimes> time;
   std::optional<ResourceUse> resources;
+  std::optional<MemoryUse> memory;
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
   // epochs, digest and metrics above are then those of that attempt.
   std::string earlier_status;

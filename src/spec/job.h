@@ -268,7 +268,7 @@ struct LoggingOptions {
 };
 
 struct BudgetOptions {
-  double seconds = 0;  // key budget.time, "2h"; after it the run stops with a checkpoint and exit code 3; 0: no limit
+  double seconds = 0;  // key budget.time, "2h"; the whole run ends in this time, with exit code 3; 0: no limit
   std::string training = "never";  // after this part of the training the run stops in the same way; "never": no limit
   bool operator==(const BudgetOptions&) const = default;
 };

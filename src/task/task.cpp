@@ -87,8 +87,18 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
   visit("seconds", task.seconds);
 }
 
-constexpr const char* kKinds[] = {"train",   "evaluate", "predict",
-                                  "inspect", "check",    "export"};  // in the order of Task
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Plan> {
+  visit("job", task.job);
+  visit("overrides", task.overrides);
+  visit("json", task.json);
+  visit("seconds", task.seconds);
+  visit("price", task.price);
+  visit("within_seconds", task.within_seconds);
+}
+
+// in the order of Task
+constexpr const char* kKinds[] = {"train", "evaluate", "predict", "inspect", "check", "export", "plan"};
 static_assert(std::size(kKinds) == std::variant_size_v<Task>);
 
 template <typename Value>

@@ -92,7 +92,17 @@ struct Check {
   bool operator==(const Check&) const = default;
 };
 
-using Task = std::variant<Train, Evaluate, Predict, Inspect, Check, Export>;
+struct Plan {
+  std::string job;
+  std::vector<std::string> overrides;
+  bool json = false;
+  double seconds = 10;        // of the short run that measures
+  double price = 0;           // of an hour of this machine; 0: not given
+  double within_seconds = 0;  // 0: not asked
+  bool operator==(const Plan&) const = default;
+};
+
+using Task = std::variant<Train, Evaluate, Predict, Inspect, Check, Export, Plan>;
 
 std::string to_json(const Task& task);
 // Throws Error if the text is not a task, or is a task of another version.

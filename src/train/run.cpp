@@ -66,6 +66,7 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, 
   loop::RunOptions wanted{.run_directory = options.run_directory, .resume = options.resume, .ledger = options.ledger};
   wanted.screen.format = options.log_format;
   wanted.screen.terminal = terminal_of;
+  if (options.quiet) wanted.screen.output = wanted.screen.errors = [](std::string_view) {};
   wanted.screen.tells_crash = !options.join;  // otherwise, the supervisor of the workers says it
   wanted.stop_signals = options.stop_signals;
   wanted.checkpoint_signals = options.checkpoint_signals;
@@ -87,12 +88,16 @@ FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
 // What this worker spends its time and the machine on.
 class Accounts {
  public:
-  Accounts(int64_t lanes, double began, const ResourceUse& at_begin, const Clock& clock)
-      : stages(lanes, began, clock), at_begin_(at_begin) {}
+  // `with_data`: once the data were opened.
+  Accounts(int64_t lanes, double began, const ResourceUse& at_begin, const ResourceUse& with_data, const Clock& clock)
+      : stages(lanes, began, clock),
+        at_begin_(at_begin),
+        data_bytes_(with_data.peak_memory_bytes - at_begin.peak_memory_bytes) {}
   StageTimer stages;
 
   // `reducer` is that of the group, or null. The workers of the run on this machine share its cores and its quota.
-  void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here) const {
+  void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here,
+              const TrainingState& state) const {
     StageTimes& times = outcome.time.emplace(stages.times());
     const double waited = reducer == nullptr ? 0 : std::min(reducer->waited_seconds(), times[Stage::reduction]);
     times[Stage::reduction] -= waited;
@@ -101,10 +106,18 @@ class Accounts {
     ResourceUse& resources = outcome.resources.emplace(between(at_begin_, resource_use()));
     resources.cores /= workers;
     resources.throttled_seconds /= workers;
+    rundir::MemoryUse& memory = outcome.memory.emplace();
+    memory.program = at_begin_.peak_memory_bytes;
+    memory.data = data_bytes_;
+    for (const auto& [name, tensor] : state.parameters) memory.parameters += static_cast<int64_t>(tensor.nbytes());
+    for (const auto& [name, tensors] : state.optimizer) {
+      for (const torch::Tensor& tensor : tensors) memory.optimizer += static_cast<int64_t>(tensor.nbytes());
+    }
   }
 
  private:
   const ResourceUse at_begin_;
+  const int64_t data_bytes_;
 };
 
 // `fence` is the disk of a worker that is alone. A member makes its own, because its number is its id in the group.
@@ -112,6 +125,7 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
                        Disk& disk, WriteFence* fence, Clock& clock) {
   const ResourceUse at_begin = resource_use();
   const auto data = open_data(options.job);
+  const ResourceUse with_data = resource_use();
   const Machine machine = machine_of(options);
   const Resolved resolved = resolve_for_training(options, data->info(), machine);
   // A worker that is alone writes the decisions now, so that a run exists even if its model cannot be built. In a
@@ -121,7 +135,7 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   if (fence != nullptr && !rundir::is_run(options.run_directory))
     loop::write_decisions(*fence, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
-  Accounts accounts(*resolved.job.trainer.lanes, began.monotonic_seconds, at_begin, clock);
+  Accounts accounts(*resolved.job.trainer.lanes, began.monotonic_seconds, at_begin, with_data, clock);
   EngineTrainer trainer(resolved, *data, options, disk, &accounts.stages);
   std::unique_ptr<Membership> membership;
   std::optional<WriteFence> of_member;
@@ -136,7 +150,8 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   loop::RunOptions wanted = loop_options(options, began, place);
   wanted.stages = &accounts.stages;
   wanted.account = [&](rundir::Outcome& outcome) {
-    accounts.add_to(outcome, membership ? &membership->reducer() : nullptr, options.workers_here);
+    accounts.add_to(outcome, membership ? &membership->reducer() : nullptr, options.workers_here,
+                    trainer.engine().state());
   };
   return loop::run(plan, wanted, trainer, membership ? &membership->members() : nullptr, *fence, clock);
 }
@@ -156,7 +171,9 @@ rundir::RunLock lock_run(const std::string& run_directory) {
 }
 
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
-  const loop::BeginTime began = loop::begin_time(clock);
+  loop::BeginTime began = loop::begin_time(clock);
+  began.wall_seconds -= options.began_seconds_ago;
+  began.monotonic_seconds -= options.began_seconds_ago;
   if (options.join) {  // the supervisor of the workers holds the lock
     const rundir::RunPlace place(options.run_directory);
     FencedDisk here = disk_of(place, disk);

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "advise/advise.h"
 #include "base/activity_board.h"
 #include "base/audit.h"
 #include "base/clock.h"
@@ -178,6 +179,8 @@ struct RunOptions {
   std::string run_directory;  // exists
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
+  double began_seconds_ago = 0;  // how long the process had been preparing the run before; budget.time includes it
+  bool quiet = false;  // true: nothing is shown; the files of the run are written
   report::LogFormat log_format = report::LogFormat::human;
   std::atomic<int>* stop_signals = nullptr;        // above 0 once SIGINT, SIGTERM or SIGHUP asked to stop
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
@@ -199,6 +202,10 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 // Describes the model of a job as it is built for the job's data: input, output, every parameter and buffer. Throws
 // Error if the model cannot be built.
 model::FileReport inspect_job(const spec::Job& job);
+
+// Trains the job for about so many seconds, in a scratch directory that it removes, and says what the whole training
+// will take. Throws Error as run() does, and if a signal stops it.
+advise::Plan plan_job(const spec::Job& job, double seconds, std::atomic<int>* stop_signals, Clock& clock);
 
 // Opens the data set of a job, of any format.
 std::unique_ptr<data::Dataset> open_data(const spec::Job& job);

@@ -57,8 +57,9 @@ void on_checkpoint(int) {
   checkpoint_signals.fetch_add(1);
 }
 
-// Only training handles SIGINT, SIGTERM and SIGHUP, because only training has a state to save. Every other task ends at
-// the first signal, like most programs. A signal that the parent process ignored stays ignored.
+// Only training handles SIGINT, SIGTERM and SIGHUP, because only training has a state to save, and a plan has a
+// directory to remove. Every other task ends at the first signal, like most programs. A signal that the parent process
+// ignored stays ignored.
 void install_signals(bool training) {
   struct sigaction action {};
   action.sa_flags = SA_RESTART;
@@ -93,6 +94,7 @@ int run(const task::Task& task) {
   if (const auto* predict = std::get_if<task::Predict>(&task)) return worker::run_predict(*predict);
   if (const auto* inspect = std::get_if<task::Inspect>(&task)) return worker::run_inspect(*inspect);
   if (const auto* exported = std::get_if<task::Export>(&task)) return worker::run_export(*exported);
+  if (const auto* plan = std::get_if<task::Plan>(&task)) return worker::run_plan(*plan);
   return worker::run_check(std::get<task::Check>(task));
 }
 
@@ -104,7 +106,7 @@ int main(int argc, char** argv) {
     begin_program();
     pin_kernels(argv);
     const task::Task task = argc < 2 ? task::parse("") : task::read(argv[1]);
-    install_signals(std::holds_alternative<task::Train>(task));
+    install_signals(std::holds_alternative<task::Train>(task) || std::holds_alternative<task::Plan>(task));
     model::install_keyed_random();
     return run(task);
   } catch (const worker::JobRefused& refused) {

@@ -44,5 +44,6 @@ int run_inspect(const task::Inspect& task);
 int run_predict(const task::Predict& task);
 int run_check(const task::Check& task);
 int run_export(const task::Export& task);
+int run_plan(const task::Plan& task);
 
 }  // namespace sinew::worker

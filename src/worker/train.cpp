@@ -1,10 +1,12 @@
 // Implements `sinew train` with one worker, or as a member of several.
+#include <algorithm>
 #include <cstdio>
 
 #include "base/activity_board.h"
 #include "base/error.h"
 #include "base/machine.h"
 #include "base/printable.h"
+#include "base/proc.h"
 #include "base/process.h"
 #include "distribute/distribute.h"
 #include "sandbox/sandbox.h"
@@ -17,6 +19,7 @@ namespace {
 // Members wait for one another kHangFactor times as long as --hang-after, so that the supervisor ends a hanging worker
 // first.
 constexpr double kHangFactor = 2;
+constexpr double kMostStart = 60;  // seconds until a worker begins to train
 
 distribute::JoinOptions join_options(const task::Group& group, distribute::MembershipEnd& ending) {
   distribute::JoinOptions options;
@@ -76,6 +79,8 @@ int train_as_told(const task::Train& task, const rundir::RunLock* lock, Activity
   options.job = task.job_text.empty() ? read_job_file(task.job, task.overrides)
                                       : read_job_text(task.job_text, task.job, task.overrides);
   options.run_directory = task.run_directory;
+  // Loading libtorch takes a while on a busy machine. The kernel may count in another time than this process.
+  options.began_seconds_ago = std::min(process_age_seconds(), kMostStart);
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
   const PoisonedShard poison;

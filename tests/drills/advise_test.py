@@ -53,7 +53,7 @@ optimizer: {{name: sgd, lr: 0.05}}
         advice, shares = self.advice(run)
         self.assertEqual(advice["limits"][0], "input-bound", advice)
         self.assertGreater(shares["input-bound"], 0.5)
-        self.assertIn("data.prefetch_threads", advice["remedies"][0]["what"])
+        self.assertIn("data.prefetch.threads", advice["remedies"][0]["what"])
         self.assertTrue(advice["remedies"][0]["keeps_result"])
         self.assertRegex(sp.run("advise", run, check=0).stdout, r"^input-bound, \d+ %: the lanes waited for samples ")
 

@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "tune": ["base", "spec"],
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
     "loop": ["base", "spec", "rundir", "checkpoint", "report", "cluster", "group", "data"],
-    "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "loop", "model"],
+    "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "loop", "model", "advise"],
     "onnx": ["base", "data"],
     "exports": ["base", "spec", "rundir", "checkpoint", "data", "model", "train", "onnx"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "loop", "model", "train"],
@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
     "cli": ["base", "spec", "store", "http", "sandbox", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server", "advise"],
-    "worker": ["base", "spec", "sandbox", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "exports", "distribute"],
+    "worker": ["base", "spec", "sandbox", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "exports", "distribute", "advise"],
 }
 PLAIN = {"base", "plot", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "advise", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)

@@ -4,9 +4,9 @@ import re
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b.")
 COLOR = re.compile(r"\x1b\[[0-9;]*m")
 NUMBER = r"(?:-?\d+(?:\.\d+)?(?:e[+-]\d+)?|nan|-?inf)"
-# "step 1240/2350  epoch 5.3/10 [#####-----]  train/loss 0.3120  84.2k samples/s  eta 12s"
+# "step 1240/2350  epoch 5.3/10 [#####-----]  train/loss 0.3120  84.2k samples/s  eta 12s-14s"
 PROGRESS = re.compile(rf"step +\d+(?:/\d+)?(?:  epoch {NUMBER}(?:/{NUMBER})?)?(?: \[#*-*\])?(?:  \w+/\w+ {NUMBER})+"
-                      rf"(?:  {NUMBER}[kMGT]? samples/s)?(?:  eta \w+)?")
+                      rf"(?:  {NUMBER}[kMGT]? samples/s)?(?:  eta \w+(?:-\w+)?)?")
 # What only the progress line has.
 OF_PROGRESS = re.compile(r"\bstep +\d+/\d|\bsamples/s\b|\beta \d|\[#*-+\]")
 TABLE_HEAD = re.compile(r"\d+ of \d+ trials started, ")

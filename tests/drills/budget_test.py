@@ -1,0 +1,134 @@
+"""Trains under budgets of time: what the last step is worth, and that a budget changes no bit of the training."""
+import json
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import sinew_process as sp
+
+NEVER = 1_000_000  # steps that no budget of these tests reaches
+
+
+class Budget(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+
+    def job(self, steps=NEVER, data="split: {val: 0.1, test: 0.1}"):
+        job = sp.write_job(self.path, steps, "early_stopping: {monitor: val/loss, patience: 1000000}\n")
+        job.write_text(job.read_text().replace("split: {val: 0.1}", data).replace("cosine, warmup: 10st", "constant"))
+        return job
+
+    def log(self, run):
+        return [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+
+    def test_the_last_step_is_validated_and_the_model_is_tested(self):
+        run = self.path / "run"
+        sp.run("train", self.job(), "--run-dir", run, "budget.time=4s", "trainer.eval_interval=2s", check=3)
+        report = sp.report(run)
+        self.assertEqual(report["status"], "budget")
+        for name in ("val/loss", "test/loss"):
+            self.assertIn(name, report["last"])
+        events = {record["event"]: record for record in self.log(run)}
+        self.assertIn("budget_short", events)
+        self.assertTrue(any(", the last:" in record["text"] for record in self.log(run) if record["event"] == "evaluation")
+                        or report["best"]["step"] == report["steps"])
+        sp.run("eval", run, check=0)
+        # the model is that of the best step, also if that is the last one
+        best = json.loads(sp.run("eval", run, "--split", "val", "--json", check=0).stdout)
+        self.assertEqual(best["metrics"]["loss"], report["best"]["value"])
+
+    def test_a_budget_and_a_resume_change_no_bit(self):
+        short, whole = self.path / "short", self.path / "whole"
+        job = self.job()
+        sp.run("train", job, "--run-dir", short, "--ledger", "budget.time=2s", check=3)
+        steps = sp.report(short)["steps"] + 50
+        sp.run("resume", short, "--ledger", f"trainer.max_duration={steps}st", "budget.time=10m", check=0)
+        sp.run("train", job, "--run-dir", whole, "--ledger", f"trainer.max_duration={steps}st", check=0)
+        self.assertEqual(sp.digests(short), sp.digests(whole))
+        self.assertEqual(sp.report(short)["best"], sp.report(whole)["best"])
+
+    def test_a_group_keeps_the_budget_with_the_same_bits(self):
+        group, alone = self.path / "group", self.path / "alone"
+        job = self.job()
+        sp.run("train", job, "--run-dir", group, "--ledger", "--workers", 3, "budget.time=6s", check=3)
+        report = sp.report(group)
+        self.assertGreater(report["steps"], 0)
+        self.assertIn("test/loss", report["last"])
+        sp.run("train", job, "--run-dir", alone, "--ledger", f"trainer.max_duration={report['steps']}st", check=0)
+        of_group, of_alone = sp.digests(group), sp.digests(alone)
+        self.assertEqual(of_group.keys(), of_alone.keys())
+        last = report["steps"]  # the state of `alone` knows the evaluation of its last step, which its job asks for
+        self.assertEqual({step: digest for step, digest in of_group.items() if step != last},
+                         {step: digest for step, digest in of_alone.items() if step != last})
+
+    def test_a_run_without_an_evaluation_gets_one_at_its_end(self):
+        run = self.path / "run"
+        job = self.job(data="split: {test: 0.1}\n  val: {images: %s/val-images, labels: %s/val-labels}" % (self.path, self.path))
+        sp.write_idx(self.path, "val", 50, 2)
+        sp.run("train", job, "--run-dir", run, "budget.time=3s", "trainer.eval_interval=1000000st", check=3)
+        self.assertTrue((run / "model" / "model.safetensors").exists())
+        self.assertIn("val/loss", sp.report(run)["last"])
+
+
+class Plan(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        self.scratch = self.path / "scratch"
+        self.scratch.mkdir()
+        self.env = {"TMPDIR": str(self.scratch)}
+
+    def plan(self, *words):
+        return json.loads(sp.run("plan", *words, "--json", check=0, env=self.env).stdout)
+
+    def test_a_plan_counts_what_the_job_asks_for_and_leaves_nothing(self):
+        job = sp.write_job(self.path, 500)
+        before = sorted(path for path in self.path.rglob("*"))
+        plan = self.plan(job, "--time", "2s", "--price", "3600", "--within", "1h")
+        self.assertEqual(sorted(path for path in self.path.rglob("*")), before)
+        self.assertEqual((plan["steps"], plan["evaluations"], plan["batch_size"]), (500, 25, 32))
+        self.assertEqual(plan["train_samples"], 300)
+        for name in ("seconds", "memory_bytes", "cost", "steps_within"):
+            self.assertLess(plan[name]["low"], plan[name]["expected"], name)
+            self.assertLess(plan[name]["expected"], plan[name]["high"], name)
+        self.assertAlmostEqual(plan["cost"]["expected"], plan["seconds"]["expected"])
+        self.assertGreater(plan["step_flops"], 0)
+        run = self.path / "run"
+        sp.run("train", job, "--run-dir", run, check=0)
+        self.assertIn(f" {plan['parameters']} parameters", (run / "log.jsonl").read_text())
+        memory = sp.report(run)["memory"]
+        self.assertEqual(memory["parameters"], plan["memory_bytes_by_part"]["parameters"])
+        self.assertEqual(memory["optimizer"], plan["memory_bytes_by_part"]["optimizer"])
+
+    def test_a_job_that_cannot_train_is_refused_as_in_a_training(self):
+        job = sp.write_job(self.path, 500)
+        refused = sp.run("plan", job, "data.train.images=/nowhere", env=self.env)
+        self.assertEqual(refused.returncode, sp.run("train", job, "--run-dir", self.path / "run", "data.train.images=/nowhere").returncode)
+        self.assertIn("/nowhere", refused.stderr)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_a_stopped_plan_leaves_nothing(self):
+        job = sp.write_job(self.path, NEVER)
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            os.environ["TMPDIR"] = str(self.scratch)
+            self.addCleanup(os.environ.pop, "TMPDIR", None)
+            process = sp.start("plan", job, "--time", "60s")
+            deadline = time.monotonic() + 60
+            while not list(self.scratch.glob("*/metrics.jsonl")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(sig)
+            _, said = process.communicate(timeout=60)
+            self.assertIn("PLAN_STOPPED", said)
+            self.assertEqual(list(self.scratch.iterdir()), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
