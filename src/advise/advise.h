@@ -1,5 +1,5 @@
-// Says what limits a run and what would make it faster, from what the run has recorded about itself in report.json. And
-// says what a training will take, from what a short run of it has shown.
+// Says what limits a run and what would make it faster, from what the run has recorded about itself in report.json. It
+// also says what a training will take, from what a short run of the job has shown.
 //
 // All functions are pure: the same record gives the same verdict. Each part of a verdict has its evidence in figures.
 #pragma once
@@ -77,11 +77,15 @@ struct PlannedJob {
   int64_t batch_size = 0, steps_per_epoch = 0;
   std::optional<int64_t> steps;  // nullopt: the training ends after max_seconds
   double max_seconds = 0;
-  double evaluate_every = 0;  // steps between two evaluations of the validation data; 0: only after the last one
-  double budget_seconds = 0;  // budget.time; 0: no budget
+  // Between two evaluations of the validation data, in steps or in seconds; both 0: only after the last step.
+  double evaluate_every = 0, evaluate_every_seconds = 0;
+  double budget_seconds = 0;       // budget.time; 0: no budget
+  bool chooses_threshold = false;  // another evaluation of the validation data at the end
+  int64_t usable_memory = 0;       // bytes of this machine; 0: unknown
+  std::vector<std::string> notes;  // what the plan leaves out, as sentences without a full stop
 };
 
-// What a short run of the job has shown on this machine.
+// The results of a short run of the job on this machine.
 struct MeasuredRun {
   int64_t steps = 0, lanes = 0;
   bool finished = false;                     // the training ended in this run
@@ -111,7 +115,7 @@ Plan plan(const PlannedJob& job, const MeasuredRun& measured);
 
 struct PlanQuestions {
   double price = 0;           // of an hour of this machine, in any currency; 0: no cost is shown
-  double within_seconds = 0;  // how long a training fits into this time; 0: not asked
+  double within_seconds = 0;  // how much training fits into this time; 0: not asked
 };
 // How many steps fit into the time, with their evaluations, the start and the end.
 Estimate steps_within(const Plan& plan, double seconds);

@@ -7,21 +7,24 @@
 namespace sinew::advise {
 namespace {
 
-// Parts of a figure by which it may be wrong, however often it was measured: a short run is not the long one.
+// Relative errors that more measuring does not reduce, because a short run differs from a long one.
 constexpr double kErrorOfSteps = 0.1, kErrorOfStart = 0.3, kErrorOfEvaluation = 0.15, kErrorOfGuess = 0.5;
 constexpr double kErrorOfEnd = 0.5;
-constexpr double kErrorOfSeconds = 0.3;  // seconds; of the whole, because the system's clock and caches add some
-// The memory of a longer run: allocators keep some of what was freed, and batches wait.
+constexpr double kErrorOfSeconds = 0.3;  // seconds; added to both ends of the total
+// The memory of a longer run: allocators keep some of what was freed, and batches are loaded in advance.
 constexpr double kLeastMemory = 0.95, kMostMemory = 1.12;
 
 Estimate about(double value, double error) {
   return {value, value * (1 - error), value * (1 + error)};
 }
 
-// How often the validation data are evaluated before a step count is reached.
-double evaluations_in(const PlannedJob& job, double steps) {
+// How often the validation data are evaluated in so many steps. `ends`: the training ends with the last of them.
+double evaluations_in(const PlannedJob& job, double steps, double step_seconds, bool ends) {
   if (job.val_samples == 0 || steps <= 0) return 0;
-  return job.evaluate_every > 0 ? std::ceil(steps / job.evaluate_every - 1e-9) : 1;
+  const double last = ends ? 1 : 0;
+  if (job.evaluate_every_seconds > 0) return std::floor(steps * step_seconds / job.evaluate_every_seconds) + last;
+  if (job.evaluate_every <= 0) return last;
+  return ends ? std::ceil(steps / job.evaluate_every - 1e-9) : std::floor(steps / job.evaluate_every);
 }
 
 Estimate pass_of(const PlannedJob& job, const MeasuredRun& measured, int64_t samples) {
@@ -42,35 +45,48 @@ Estimate one_step(const MeasuredRun& measured) {
   return about(measured.step_seconds, std::hypot(kErrorOfSteps, measured.step_error));
 }
 
+// The time of a step and of its part of the evaluations.
+double step_with_evaluations(const PlannedJob& job, double step, double pass) {
+  if (job.evaluate_every_seconds > 0) return step * (1 + pass / job.evaluate_every_seconds);
+  return job.evaluate_every > 0 ? step + pass / job.evaluate_every : step;
+}
+
+Estimate bounded(const Estimate& estimate, double low, double high) {
+  return {std::min(estimate.expected, high), std::min(estimate.low, low), std::min(estimate.high, high)};
+}
+
 }  // namespace
 
 Plan plan(const PlannedJob& job, const MeasuredRun& measured) {
   SINEW_CHECK(measured.steps > 0 && measured.step_seconds > 0, measured.step_seconds);
   Plan plan{.job = job, .measured = measured};
   plan.startup = about(measured.startup_seconds, kErrorOfStart);
-  const Estimate validation = pass_of(job, measured, job.val_samples);
+  const Estimate validation = pass_of(job, measured, job.val_samples), step = one_step(measured);
   plan.end =
       about(measured.end_seconds + measured.save_seconds, kErrorOfEnd) + pass_of(job, measured, job.test_samples);
+  if (job.chooses_threshold) plan.end = plan.end + validation;
+  // a time ends a training between two steps, and it ends late by a step or an evaluation
+  const double late = 2 * step.high + validation.high;
   if (job.steps) {
-    plan.evaluation_count = evaluations_in(job, static_cast<double>(*job.steps));
-    plan.steps = times(one_step(measured), static_cast<double>(*job.steps));
+    const auto steps = static_cast<double>(*job.steps);
+    plan.evaluation_count = evaluations_in(job, steps, measured.step_seconds, true);
+    plan.steps = times(step, steps);
     plan.evaluations = times(validation, plan.evaluation_count);
+    plan.seconds = plan.startup + plan.steps + plan.evaluations + plan.end;
   } else {
-    // the steps and evaluations share the time
-    const Estimate both = about(std::max(0.0, job.max_seconds - measured.startup_seconds), 0);
-    const double steps = steps_within(plan, job.max_seconds).expected;
-    plan.evaluation_count = evaluations_in(job, steps);
+    const double left = std::max(0.0, job.max_seconds - measured.startup_seconds);
+    const double steps = left / step_with_evaluations(job, measured.step_seconds, validation.expected);
+    plan.evaluation_count = evaluations_in(job, steps, measured.step_seconds, false);
     plan.evaluations = times(validation, plan.evaluation_count);
-    plan.steps = about(std::max(0.0, both.expected - plan.evaluations.expected), 0);
+    plan.steps = about(std::max(0.0, left - plan.evaluations.expected), 0);
+    plan.seconds = Estimate{job.max_seconds, job.max_seconds, job.max_seconds + late} + plan.end;
   }
-  plan.seconds = plan.startup + plan.steps + plan.evaluations + plan.end;
   if (measured.finished) plan.seconds = about(measured.seconds, kErrorOfSteps);
   plan.seconds.low = std::max(0.0, plan.seconds.low - kErrorOfSeconds);
   plan.seconds.high += kErrorOfSeconds;
-  if (job.budget_seconds > 0) {
-    for (double* one : {&plan.seconds.expected, &plan.seconds.low, &plan.seconds.high})
-      *one = std::min(*one, job.budget_seconds);
-  }
+  // a training ends before its budget, to have time for the end
+  if (job.budget_seconds > 0)
+    plan.seconds = bounded(plan.seconds, std::max(0.0, job.budget_seconds - plan.end.high - late), job.budget_seconds);
   const auto peak = static_cast<double>(measured.peak_memory);
   plan.memory = {peak, peak * kLeastMemory, peak * kMostMemory};
   return plan;
@@ -78,10 +94,9 @@ Plan plan(const PlannedJob& job, const MeasuredRun& measured) {
 
 Estimate steps_within(const Plan& plan, double seconds) {
   const Estimate step = one_step(plan.measured), pass = pass_of(plan.job, plan.measured, plan.job.val_samples);
-  const double every = plan.job.evaluate_every > 0 ? plan.job.evaluate_every : HUGE_VAL;
   const auto fit = [&](double startup, double end, double of_step, double of_pass) {
-    const double left = seconds - startup - end - (std::isinf(every) ? of_pass : 0);
-    return std::max(0.0, std::floor(left / (of_step + of_pass / every)));
+    const double left = seconds - startup - end;
+    return std::max(0.0, std::floor(left / step_with_evaluations(plan.job, of_step, of_pass)));
   };
   return {fit(plan.startup.expected, plan.end.expected, step.expected, pass.expected),
           fit(plan.startup.high, plan.end.high, step.high, pass.high),

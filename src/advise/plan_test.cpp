@@ -72,7 +72,7 @@ TEST(PlanTest, AnEvaluationThatWasNotMeasuredIsGuessedFromTheForwardPass) {
   run.evaluation_seconds = 0;
   const Plan found = plan(a_job(), run);
   EXPECT_DOUBLE_EQ(found.evaluations.expected, 10 * 10 * 0.1 * 0.3);
-  EXPECT_THAT(plan_text(found, {}), HasSubstr("not measured"));
+  EXPECT_THAT(plan_text(found, {}), HasSubstr("no evaluation was measured"));
 }
 
 TEST(PlanTest, ATrainingThatEndedInTheShortRunIsKnown) {
@@ -87,7 +87,9 @@ TEST(PlanTest, ABudgetBoundsTheTime) {
   job.budget_seconds = 60;
   const Plan found = plan(job, a_run());
   EXPECT_DOUBLE_EQ(found.seconds.high, 60);
-  EXPECT_THAT(plan_text(found, {}), HasSubstr("budget.time ends the training after 1m00s"));
+  EXPECT_LT(found.seconds.low, 59) << "a training ends before its budget";
+  expect_ordered(found.seconds);
+  EXPECT_THAT(plan_text(found, {}), HasSubstr("note: budget.time ends the training after 1m00s"));
 }
 
 TEST(PlanTest, ATimeEndsTheTraining) {
@@ -97,6 +99,33 @@ TEST(PlanTest, ATimeEndsTheTraining) {
   const Plan found = plan(job, a_run());
   EXPECT_NEAR(found.startup.expected + found.steps.expected + found.evaluations.expected, 600, 1);
   EXPECT_GT(found.evaluation_count, 50);
+  EXPECT_GE(found.seconds.high, 600);
+  EXPECT_LE(found.seconds.low, 601) << "the end may be short";
+  EXPECT_THAT(plan_text(found, {}), HasSubstr("steps in 10m00s"));
+}
+
+TEST(PlanTest, EvaluationsMayComeAtTimes) {
+  PlannedJob job = a_job();
+  job.evaluate_every = 0;
+  job.evaluate_every_seconds = 10;
+  EXPECT_EQ(plan(job, a_run()).evaluation_count, 11) << "ten in 100 s of steps, and one after the last";
+  job.steps.reset();
+  job.max_seconds = 600;
+  EXPECT_NEAR(plan(job, a_run()).evaluation_count, 57, 1);
+}
+
+TEST(PlanTest, AThresholdNeedsAnotherEvaluation) {
+  PlannedJob job = a_job();
+  job.chooses_threshold = true;
+  EXPECT_DOUBLE_EQ(plan(job, a_run()).end.expected, plan(a_job(), a_run()).end.expected + 0.5);
+}
+
+TEST(PlanTest, NotesAreSaid) {
+  PlannedJob job = a_job();
+  job.notes = {"the plan is for one of the 5 folds"};
+  const Plan found = plan(job, a_run());
+  EXPECT_THAT(plan_text(found, {}), HasSubstr("note: the plan is for one of the 5 folds\n"));
+  EXPECT_EQ(nlohmann::json::parse(plan_json(found, {})).at("notes").at(0), job.notes[0]);
 }
 
 TEST(PlanTest, AsManyStepsFitAsTakeTheTime) {

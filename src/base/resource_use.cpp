@@ -41,6 +41,8 @@ ResourceUse resource_use() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   const std::string io = kernel_text("/proc/self/io");
+  // ru_maxrss also knows what the process was before it became this program: a copy of its parent.
+  const int64_t peak = value_in(kernel_text("/proc/self/status"), "\nVmHWM") * 1024;
   const auto own = static_cast<double>(own_cores().size());
   const double quota = cgroup_cores();
   return {.cores = quota > 0 ? std::min(own, quota) : own,
@@ -50,7 +52,7 @@ ResourceUse resource_use() {
           .major_faults = used.ru_majflt,
           .disk_read_bytes = value_in(io, "\nread_bytes"),
           .disk_written_bytes = value_in(io, "\nwrite_bytes"),
-          .peak_memory_bytes = used.ru_maxrss * 1024};
+          .peak_memory_bytes = peak > 0 ? peak : used.ru_maxrss * 1024};
 }
 
 ResourceUse between(const ResourceUse& earlier, const ResourceUse& later) {

@@ -45,6 +45,8 @@ struct alignas(64) StageTimer::Lane {
   std::atomic<Stage> stage{Stage::startup};
   std::atomic<double> since{0};
   std::array<std::atomic<double>, kStages> seconds{};
+  std::vector<StageSpan> spans;  // only the lane uses it, and record() and recorded() while no lane works
+  size_t most_spans = 0;         // 0: nothing is recorded
 };
 
 StageTimer::StageTimer(int64_t lanes, double began, const Clock& clock)
@@ -58,6 +60,8 @@ void StageTimer::enter(Lane& lane, Stage stage, double now) {
   constexpr auto kRelaxed = std::memory_order_relaxed;
   std::atomic<double>& seconds = lane.seconds[static_cast<size_t>(lane.stage.load(kRelaxed))];
   seconds.store(seconds.load(kRelaxed) + now - lane.since.load(kRelaxed), kRelaxed);
+  if (lane.spans.size() < lane.most_spans)
+    lane.spans.push_back({0, lane.stage.load(kRelaxed), lane.since.load(kRelaxed), now});
   lane.since.store(now, kRelaxed);
   lane.stage.store(stage, kRelaxed);
 }
@@ -80,6 +84,32 @@ StageTimes StageTimer::times() const {
     times[lane.stage] += std::max(0.0, clock_.monotonic_seconds() - lane.since);
   }
   return times;
+}
+
+void StageTimer::record(size_t most) {
+  const double now = clock_.monotonic_seconds();
+  for (int64_t i = 0; i < lanes_; ++i) {
+    Lane& lane = of_lanes_[static_cast<size_t>(i)];
+    enter(lane, lane.stage, now);  // a span begins here
+    lane.spans.clear();
+    lane.most_spans = most;
+  }
+}
+
+std::vector<StageSpan> StageTimer::recorded() {
+  const double now = clock_.monotonic_seconds();
+  std::vector<StageSpan> all;
+  for (int64_t i = 0; i < lanes_; ++i) {
+    Lane& lane = of_lanes_[static_cast<size_t>(i)];
+    enter(lane, lane.stage, now);
+    for (StageSpan& span : lane.spans) {
+      span.lane = i;
+      all.push_back(span);
+    }
+    lane.spans = {};
+    lane.most_spans = 0;
+  }
+  return all;
 }
 
 }  // namespace sinew

@@ -49,6 +49,14 @@ struct StageTimes {
 // The stages that took time worth showing, the longest first: at least 0.05 %, because less would show as 0.0 %.
 std::vector<Stage> longest_stages(const StageTimes& times);
 
+// What a lane did for a while. In seconds, on the monotonic scale of the clock.
+struct StageSpan {
+  int64_t lane = 0;
+  Stage stage = Stage::startup;
+  double began = 0, ended = 0;
+  bool operator==(const StageSpan&) const = default;
+};
+
 class StageTimer {
  public:
   // Measures from the time `began` on the clock's monotonic scale; all lanes begin in `startup`. The clock must outlive
@@ -61,6 +69,10 @@ class StageTimer {
   // The times until now. Any thread may ask; while a lane enters a stage, the time of the one before may be missing or
   // counted twice.
   StageTimes times() const;
+  // From now on keeps what each lane does, at most `most` spans of each lane. The thread that works while no lane does
+  // calls it, and recorded(), which ends this and returns the spans, lane by lane.
+  void record(size_t most);
+  std::vector<StageSpan> recorded();
 
  private:
   struct Lane;

@@ -35,6 +35,33 @@ TEST(StageTimer, TheStagesOfALaneAddUpToTheTimeThatPassed) {
   EXPECT_EQ(times.total(), 30);
 }
 
+TEST(StageTimer, KeepsWhatEachLaneDoesWhileItRecords) {
+  HandClock clock;
+  const double began = clock.seconds;
+  StageTimer timer(2, began, clock);
+  timer.enter(0, Stage::forward);
+  clock.seconds = began + 1;
+  timer.record(3);
+  clock.seconds = began + 2;
+  timer.enter(0, Stage::backward);
+  clock.seconds = began + 4;
+  const std::vector<StageSpan> expected = {{0, Stage::forward, began + 1, began + 2},
+                                           {0, Stage::backward, began + 2, began + 4},
+                                           {1, Stage::startup, began + 1, began + 4}};
+  EXPECT_EQ(timer.recorded(), expected);
+  timer.enter(0, Stage::loop);
+  EXPECT_TRUE(timer.recorded().empty()) << "nothing is recorded any more";
+  EXPECT_EQ(timer.times()[Stage::forward], 2) << "a recording changes no sum";
+}
+
+TEST(StageTimer, KeepsNoMoreSpansThanAsked) {
+  HandClock clock;
+  StageTimer timer(1, clock.seconds, clock);
+  timer.record(3);
+  for (int i = 0; i < 10; ++i) timer.enter(0, Stage::forward);
+  EXPECT_EQ(timer.recorded().size(), 3U);
+}
+
 TEST(StageTimer, OtherThreadsMayReadWhileLanesEnterStages) {
   const double began = system_clock().monotonic_seconds();
   StageTimer timer(2, began, system_clock());

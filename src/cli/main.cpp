@@ -40,6 +40,7 @@ constexpr Command kCommands[] = {
     {"server", "serve runs, metrics, models over HTTP; also for MLflow's client and Prometheus", run_server},
     {"runs", "list, show, compare runs", run_runs},
     {"advise", "what limited a run, and what would make it faster", run_advise},
+    {"trace", "what each lane did in some steps, for Perfetto and Chrome", run_trace},
     {"models", "versions of trained models: register, promote, roll back, where they came from", run_models},
     {"data", "whether data is still what it was, by digest", run_data},
     {"repro", "train a recorded job again and compare it to the last bit", run_repro},

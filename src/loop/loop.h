@@ -183,6 +183,7 @@ struct RunOptions {
   // say it.
   std::function<void(rundir::Outcome&)> account = nullptr;
   BeginTime began;  // when the run began to prepare
+  bool budget_from_first_step = false;  // true: budget.time begins with the first step of this attempt
   // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and
   // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. If it is null, the
   // directory cannot be lost.

@@ -1,5 +1,6 @@
 // Run carries out one run, with checkpoints, evaluations, stops and resumes, alone or with other members. Its parts are
-// run.cpp (the loop), run_begin.cpp, run_budget.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to loop/.
+// run.cpp (the loop), run_begin.cpp, run_budget.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to
+// loop/.
 #pragma once
 
 #include <expected>
@@ -10,6 +11,7 @@
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
+#include "loop/step_tracer.h"
 #include "rundir/rundir.h"
 
 namespace sinew::loop {
@@ -36,7 +38,6 @@ class Run {
  private:
   // ---- run_begin.cpp
   void count_intervals();
-  std::optional<int64_t> budget_steps() const;  // the steps of budget.training; nullopt: no such budget
   std::optional<checkpoint::Loaded> state_to_begin_with();
   checkpoint::Newest newest_checkpoint(const std::string& root);
   void take_over_early();
@@ -83,7 +84,7 @@ class Run {
   EvaluationResult evaluate_validation();
 
   // ---- run_budget.cpp
-  void measure_step(double at);
+  bool asked_to_stop() const;   // by a signal that no step has seen yet; any thread
   double seconds_left() const;  // of budget.time; infinite without one
   double evaluation_seconds(int64_t samples) const;
   double evaluation_alone_seconds(int64_t samples) const;
@@ -124,6 +125,7 @@ class Run {
 
   // ---- run_show.cpp
   void log_window(bool evaluated);
+  void keep_trace(std::optional<std::string> trace);
   void show(bool last);
   std::string facts_json(const report::Progress& progress) const;
 
@@ -195,11 +197,10 @@ class Run {
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
-  Pace steps_pace_, evaluations_pace_;  // a step lasts until the next one; evaluations are measured apart
-  std::optional<double> step_began_;
-  int64_t paced_batch_ = 0;  // the batch size of the measured steps
+  RunPace pace_;
+  StepTracer tracer_;
+  std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
   double next_budget_look_ = 0;
-  double evaluated_seconds_ = 0;  // in the step under way
   bool warned_of_budget_ = false;
   bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
   double next_look_ = 0;         // when to look again whether the run directory is lost

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace sinew::loop {
@@ -111,6 +112,18 @@ Range Pace::of(double count) const {
   const double low = std::min({centre - error, recent * (1 - kLeastError), fastest - beyond});
   const double high = std::max({centre + error, recent * (1 + kLeastError), slowest + beyond});
   return {count * std::max(low, kFastest * centre), count * high};
+}
+
+void RunPace::step_begins(double at, int64_t batch_size) {
+  if (began_) steps_.add(at - *began_ - evaluated_seconds_);
+  began_ = at;
+  evaluated_seconds_ = 0;
+  if (std::exchange(batch_size_, batch_size) != batch_size) steps_ = Pace();
+}
+
+void RunPace::evaluated(double seconds) {
+  evaluated_seconds_ += seconds;
+  evaluations_.add(seconds);
 }
 
 }  // namespace sinew::loop

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace sinew::loop {
@@ -50,6 +51,22 @@ class Pace {
   double seconds_ = 0;
   int64_t count_ = 0;
   bool forgot_first_ = false;
+};
+
+// The pace of a run: of its steps, each until the next one begins, and of its evaluations, which are not part of steps.
+class RunPace {
+ public:
+  // Steps of another batch size say nothing about those to come, so the steps before them are forgotten.
+  void step_begins(double at, int64_t batch_size);
+  void evaluated(double seconds);  // an evaluation of the validation data that came after a step
+  const Pace& steps() const { return steps_; }
+  const Pace& evaluations() const { return evaluations_; }
+
+ private:
+  Pace steps_, evaluations_;
+  std::optional<double> began_;   // of the step under way
+  double evaluated_seconds_ = 0;  // in that step
+  int64_t batch_size_ = 0;
 };
 
 }  // namespace sinew::loop

@@ -49,6 +49,7 @@ Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members*
       disk_(disk),
       clock_(clock),
       began_(options.began.monotonic_seconds),
+      tracer_(options.stages),
       going_back_(options.going_back) {}
 
 RunResult Run::train() {
@@ -70,6 +71,7 @@ RunResult Run::train() {
     // The coordinator learns of the checkpoint, even if the leader that wrote it died before it could tell.
     if (members_ && is_leader() && last_saved_) members_->report(last_saved_, "");
     began_at_ = state().step;
+    if (options_.budget_from_first_step) began_ = clock_.monotonic_seconds();
     loop();
     if (leads_at_end()) finish();
   } catch (const DirectoryLost&) {
@@ -110,6 +112,7 @@ void Run::loop() {
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
   while (advance()) {
   }
+  keep_trace(tracer_.end(clock_.monotonic_seconds()));
   if (state().step != began_at_) show(true);  // a stop may have come shortly after the last progress
   confirm();
   report_work(Work::Kind::nothing);
@@ -154,12 +157,13 @@ bool Run::advance() {
     stop_reason_ = "budget.training is used up";
     return false;
   }
-  if (!members_ && step_began_ && seconds_left() <= 0) {  // no other member has to agree
+  if (!members_ && state().step != *began_at_ && seconds_left() <= 0) {  // no other member has to agree
     exit_code_ = kBudget;
     stop_status_ = "budget";
     stop_reason_ = "budget.time is used up";
     return false;
   }
+  if (is_leader()) keep_trace(tracer_.next_step(state().step, clock_.monotonic_seconds()));
   poll();
   one_step();
   return true;
@@ -245,7 +249,7 @@ StepResult Run::compute_step(bool want_norm) {
 // which no member has started.
 void Run::poll() {
   const double at = now();
-  measure_step(at);
+  pace_.step_begins(at, trainer_.batch_size(state().step));
   if (at >= next_look_) look_at_place();
   poll_signals();
   if (!is_leader()) return;
@@ -340,7 +344,7 @@ void Run::poll_clock() {
     return true;
   };
   const double evaluation = evaluation_seconds(plan_.data.val_size);
-  if (seconds_left() > steps_pace_.longest() + evaluation && over(job.trainer.eval_interval, last_timed_evaluation_))
+  if (seconds_left() > pace_.steps().longest() + evaluation && over(job.trainer.eval_interval, last_timed_evaluation_))
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
   const auto interval = spec::parse_duration(job.checkpoint.interval);
   if (interval && over(*interval, last_timed_save_))
@@ -419,10 +423,7 @@ bool Run::evaluate() {
   report_work(Work::Kind::recording);  // the engine's lanes are idle now
   enter(Stage::loop);
   evaluation_window_.sums.clear();
-  if (plan_.data.val_size > 0) {
-    evaluated_seconds_ += now() - began;
-    evaluations_pace_.add(now() - began);
-  }
+  if (plan_.data.val_size > 0) pace_.evaluated(now() - began);
   log_window(true);
   reporter_->say(
       report::Level::info, "evaluation",

@@ -20,19 +20,7 @@ void Run::count_intervals() {
   evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
   log_every_ = steps_of(job.logging.interval, lengths_);
   if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
-  budget_steps_ = budget_steps();
-}
-
-// The budget and the evaluation interval may both be fractions of an epoch, and each is rounded to steps. A budget that
-// is a multiple of the interval is counted in evaluations; otherwise the run could end just before its last evaluation.
-std::optional<int64_t> Run::budget_steps() const {
-  const auto budget = spec::parse_duration(plan_.job.budget.training);
-  if (!budget) return std::nullopt;
-  const spec::Duration& interval = plan_.job.trainer.eval_interval;
-  const double evaluations = budget->amount / interval.amount;
-  const bool multiple = std::abs(evaluations - std::round(evaluations)) < 1e-9 * evaluations;
-  if (evaluate_every_ && budget->unit == interval.unit && multiple) return std::llround(evaluations) * *evaluate_every_;
-  return steps_of(*budget, lengths_);
+  budget_steps_ = budget_steps(job, lengths_);
 }
 
 // A member may be suspended while it reads. Meanwhile the others may have saved newer checkpoints and deleted those

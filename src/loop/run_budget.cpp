@@ -35,14 +35,8 @@ std::string range_text(int64_t low, int64_t high) {
 
 }  // namespace
 
-// Called at the beginning of each step, on every member, because each may have to lead. Steps of another batch size say
-// nothing about those to come.
-void Run::measure_step(double at) {
-  if (step_began_) steps_pace_.add(at - *step_began_ - evaluated_seconds_);
-  step_began_ = at;
-  evaluated_seconds_ = 0;
-  const int64_t batch = trainer_.batch_size(state().step);
-  if (std::exchange(paced_batch_, batch) != batch) steps_pace_ = Pace();
+bool Run::asked_to_stop() const {
+  return options_.stop_signals != nullptr && options_.stop_signals->load() > seen_stops_;
 }
 
 double Run::seconds_left() const {
@@ -56,9 +50,9 @@ double Run::evaluation_seconds(int64_t samples) const {
   const auto part = [&](int64_t of) {
     return static_cast<double>(samples) / static_cast<double>(std::max<int64_t>(1, of));
   };
-  if (evaluations_pace_.is_measured())
-    return kEvaluationMargin * evaluations_pace_.longest() * part(plan_.data.val_size);
-  return kEvaluationOfStep * steps_pace_.mean() * part(trainer_.batch_size(state().step));
+  if (pace_.evaluations().is_measured())
+    return kEvaluationMargin * pace_.evaluations().longest() * part(plan_.data.val_size);
+  return kEvaluationOfStep * pace_.steps().mean() * part(trainer_.batch_size(state().step));
 }
 
 // After the last step, the leader evaluates alone.
@@ -117,10 +111,10 @@ std::string Run::why_budget_ends() const {
   if (left <= 0) return "budget.time is used up";
   const double end = end_seconds();
   // one duration says little: it may be that of a first step
-  const double steps = steps_pace_.count() > 1 ? 2 * steps_pace_.longest() : 0;
+  const double steps = pace_.steps().count() > 1 ? 2 * pace_.steps().longest() : 0;
   if (steps + end > left)
     return "the training ends now, because the end of the run needs the last " + seconds_text(left) + " of budget.time";
-  const bool measured = evaluations_pace_.is_measured();
+  const bool measured = pace_.evaluations().is_measured();
   const double evaluation = evaluation_seconds(plan_.data.val_size) * (measured ? 1 : kFastEvaluation);
   const double evaluations =
       (is_evaluated_at(step + 1) ? evaluation : 0) + (is_evaluated_at(step + 2) ? evaluation : 0);
@@ -132,7 +126,7 @@ std::string Run::why_budget_ends() const {
 
 // The time of further steps, with the evaluations between them.
 Range Run::steps_and_evaluations(int64_t steps) const {
-  const Range of_steps = steps_pace_.of(static_cast<double>(steps));
+  const Range of_steps = pace_.steps().of(static_cast<double>(steps));
   if (plan_.data.val_size == 0) return of_steps;
   const int64_t step = state().step.value;
   double evaluations = 0;
@@ -142,10 +136,10 @@ Range Run::steps_and_evaluations(int64_t steps) const {
   } else if (plan_.job.trainer.eval_interval.unit == spec::Duration::Unit::seconds) {
     evaluations = (of_steps.low + of_steps.high) / 2 / plan_.job.trainer.eval_interval.amount;
   }
-  if (evaluations_pace_.is_measured()) return of_steps + evaluations_pace_.of(evaluations);
+  if (pace_.evaluations().is_measured()) return of_steps + pace_.evaluations().of(evaluations);
   const double like_steps =
       evaluations * static_cast<double>(plan_.data.val_size) / static_cast<double>(trainer_.batch_size(state().step));
-  const Range guess = steps_pace_.of(like_steps);
+  const Range guess = pace_.steps().of(like_steps);
   return of_steps + Range{kFastEvaluation * kEvaluationOfStep * guess.low, 2 * kEvaluationOfStep * guess.high};
 }
 
@@ -163,7 +157,7 @@ Range Run::seconds_to_end() const {
     range = {left, left};
   }
   // A budget ends the training at a step, so a part of it stays unused.
-  const double unused = end + 2 * steps_pace_.longest() + evaluation_seconds(plan_.data.val_size);
+  const double unused = end + 2 * pace_.steps().longest() + evaluation_seconds(plan_.data.val_size);
   const double earliest = std::isfinite(left) ? left - unused : left;
   return {std::max(0.0, std::min(range.low, earliest)), std::max(0.0, std::min(range.high, left))};
 }
@@ -174,8 +168,8 @@ void Run::warn_of_short_budget() {
   const auto last = last_step();
   if (warned_of_budget_ || budget <= 0 || !last || now() < next_budget_look_) return;
   next_budget_look_ = now() + kWarningLookSeconds;
-  const double measured = static_cast<double>(steps_pace_.count()) * steps_pace_.mean();
-  if (steps_pace_.count() < kWarningSteps || measured < std::min(kWarningSeconds, kWarningShare * budget)) return;
+  const double measured = static_cast<double>(pace_.steps().count()) * pace_.steps().mean();
+  if (pace_.steps().count() < kWarningSteps || measured < std::min(kWarningSeconds, kWarningShare * budget)) return;
   const int64_t steps = *last - state().step.value;
   const Range all = steps_and_evaluations(steps);
   const double left = seconds_left(), end = end_seconds();
@@ -186,7 +180,7 @@ void Run::warn_of_short_budget() {
     const double more = std::floor(static_cast<double>(steps) * std::clamp(for_steps / of_all, 0.0, 1.0));
     return state().step.value + static_cast<int64_t>(more);
   };
-  const double unused = 2 * steps_pace_.longest() + evaluation_seconds(plan_.data.val_size);
+  const double unused = 2 * pace_.steps().longest() + evaluation_seconds(plan_.data.val_size);
   const int64_t low = reached(left - end - unused, all.high), high = reached(left - 0.2 * end, all.low);
   const double whole = std::ceil(elapsed() + all.high + end);
   std::string text = "budget.time of " + short_seconds(budget) + " will end the training at step " +
@@ -200,16 +194,17 @@ void Run::warn_of_short_budget() {
 }
 
 // Evaluates a split after the last step, when `then` seconds of work still follow. Returns nullopt if budget.time does
-// not leave the time, and if a signal asks to stop. What was only guessed is tried: it can be given up.
+// not leave the time, and if a signal asks to stop. An evaluation whose time is only guessed is tried, because it can
+// be given up.
 std::optional<EvaluationResult> Run::evaluate_in_time(data::Split split, double then) {
   const int64_t samples = split == data::Split::val ? plan_.data.val_size : plan_.data.test_size;
-  const double needed = evaluations_pace_.is_measured() ? evaluation_alone_seconds(samples) : 0;
+  const double needed = pace_.evaluations().is_measured() ? evaluation_alone_seconds(samples) : 0;
   if (seconds_left() < needed + then) return std::nullopt;
-  const auto too_late = [this, then] {
-    return seconds_left() < then || (options_.stop_signals != nullptr && options_.stop_signals->load() > seen_stops_);
-  };
+  const double began = now();
   try {
-    return trainer_.evaluate(split, too_late);
+    auto result = trainer_.evaluate(split, [this, then] { return seconds_left() < then || asked_to_stop(); });
+    if (split == data::Split::val && !members_) pace_.evaluated(now() - began);
+    return result;
   } catch (const OutOfTime&) {
     return std::nullopt;
   }

@@ -93,8 +93,8 @@ void Run::finish() {
   result_ = {.exit_code = exit_code_,
              .step = Step(outcome.steps),
              .last = outcome.last,
-             .steps = steps_pace_,
-             .evaluations = evaluations_pace_,
+             .steps = pace_.steps(),
+             .evaluations = pace_.evaluations(),
              .save_seconds = writer_ ? writer_->status().save_seconds : 0};
   SINEW_CHECK(from_hex(outcome.digest, result_.digest), outcome.digest);
   if (members_) members_->finished(exit_code_);
@@ -278,9 +278,11 @@ void Run::test(rundir::Outcome& outcome) {
   report::Metrics metrics;
   const auto evaluated = evaluate_in_time(data::Split::test, kReportSeconds);
   if (!evaluated)
-    return reporter_->say(report::Level::warning, "not_tested",
-                          "the model was not tested, because budget.time left no time for it; to test it: sinew eval " +
-                              shell_quoted(options_.run_directory));
+    return reporter_->say(
+        report::Level::warning, "not_tested",
+        "the model was not tested, because " +
+            std::string(asked_to_stop() ? "a signal asked to stop" : "budget.time left no time for it") +
+            "; to test it: sinew eval " + shell_quoted(options_.run_directory));
   const EvaluationResult& result = *evaluated;
   for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
   log_skipped(result.skipped, "in the test");

@@ -2,9 +2,11 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/fenced_disk.h"
 #include "base/json_text.h"
 #include "base/short_number.h"
 #include "loop/one_run.h"
+#include "rundir/rundir.h"
 
 namespace sinew::loop {
 
@@ -43,6 +45,23 @@ double Run::epochs() const {
   return static_cast<double>(state().cursor.epoch) + static_cast<double>(state().cursor.offset) / samples;
 }
 
+// A trace is never worth a run: if the disk does not take it, there is none. While this process may not write, the
+// trace waits.
+void Run::keep_trace(std::optional<std::string> trace) {
+  if (trace) trace_ = std::move(trace);
+  if (!trace_ || !is_leader()) return;
+  FencedDisk fenced(disk_, [this] { return may_write(); });
+  try {
+    fenced.check_may_write();
+    write_durably(fenced, rundir::file_in(options_.run_directory, rundir::kTraceFile), *trace_);
+  } catch (const MayNotWrite&) {
+    return;
+  } catch (const DiskError& trouble) {
+    reporter_->say(report::Level::warning, "trace_failed", std::string("the run has no trace: ") + trouble.what());
+  }
+  trace_.reset();
+}
+
 void Run::show(bool last) {
   const double at = now();
   if (last ? shown_ == state().step : at < next_show_) return;
@@ -64,7 +83,7 @@ void Run::show(bool last) {
                                     ? static_cast<double>(state().samples - rate_samples_) / (at - rate_began_)
                                     : samples_per_second_;
   const bool ends = !total_steps_ || state().step.value < *total_steps_;
-  if (ends && steps_pace_.is_measured()) {
+  if (ends && pace_.steps().is_measured()) {
     const Range left = seconds_to_end();
     if (std::isfinite(left.high)) {
       progress.eta_seconds = (left.low + left.high) / 2;

@@ -77,6 +77,19 @@ Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_
   return lengths;
 }
 
+// The budget and the evaluation interval may both be fractions of an epoch, and each is rounded to steps. A budget that
+// is a multiple of the interval is counted in evaluations; otherwise the run could end just before its last evaluation.
+std::optional<int64_t> budget_steps(const spec::Job& job, const Lengths& lengths) {
+  const auto budget = spec::parse_duration(job.budget.training);
+  if (!budget) return std::nullopt;
+  const spec::Duration& interval = job.trainer.eval_interval;
+  const auto evaluate_every = steps_of(interval, lengths);
+  const double evaluations = budget->amount / interval.amount;
+  const bool multiple = std::abs(evaluations - std::round(evaluations)) < 1e-9 * evaluations;
+  if (evaluate_every && budget->unit == interval.unit && multiple) return std::llround(evaluations) * *evaluate_every;
+  return steps_of(*budget, lengths);
+}
+
 BatchSizes::BatchSizes(const spec::TrainerOptions& trainer, int64_t train_size, int64_t tokens_per_sample)
     : ramp_(trainer.batch_size_ramp), final_size_(trainer.batch_size) {
   const auto stage =

@@ -22,6 +22,9 @@ std::optional<int64_t> steps_of(const spec::Duration& duration, const Lengths& l
 
 Lengths lengths_of(const spec::Job& job, int64_t train_size, int64_t tokens_per_sample);
 
+// The steps after which budget.training ends the training; nullopt: there is no such budget.
+std::optional<int64_t> budget_steps(const spec::Job& job, const Lengths& lengths);
+
 // The batch size of each step as the job defines it: the stages of trainer.batch_size_ramp, then batch_size. Users may
 // change it during training (ControlLog::batch_size).
 class BatchSizes {

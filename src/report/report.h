@@ -21,6 +21,7 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "base/json_text.h"
+#include "base/stage_timer.h"
 #include "base/terminal.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
@@ -76,8 +77,17 @@ struct Progress {
   double eta_seconds = -1;  // time until the end of the run; < 0: unknown
   // The end comes in this range with a probability of about 90 %. < 0: the range is unknown.
   double eta_low_seconds = -1, eta_high_seconds = -1;
-  Metrics shown;            // the metrics in the line, for example loss and val/accuracy
+  Metrics shown;  // the metrics in the line, for example loss and val/accuracy
 };
+
+// A step of a trace. In seconds, on the scale of the spans.
+struct TracedStep {
+  int64_t step = 0;
+  double began = 0, ended = 0;
+};
+// Returns trace.json: a row for the steps and one for each lane, in the Trace Event Format of Chrome and Perfetto.
+// Times are in microseconds since the first step.
+std::string trace_json(const std::vector<StageSpan>& spans, const std::vector<TracedStep>& steps);
 
 enum class LogFormat { human, json };
 enum class Level { info, warning, error };

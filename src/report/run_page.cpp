@@ -283,7 +283,7 @@ std::string files_section(const RunSummary& run) {
   struct File {
     const char *name, *what;
   };
-  constexpr std::array<File, 11> kFiles = {
+  constexpr std::array<File, 12> kFiles = {
       {{rundir::kTrials, "the training of each fold, with its model"},
        {rundir::kModel, "the trained model, for sinew predict and sinew export"},
        {"checkpoints/best", "the best checkpoint"},
@@ -292,6 +292,7 @@ std::string files_section(const RunSummary& run) {
        {rundir::kOutcomeFile, "how the run ended, for programs"},
        {rundir::kMetricsFile, "every metric that was measured"},
        {rundir::kLogFile, "every message"},
+       {rundir::kTraceFile, "what each lane did in some steps, for Perfetto"},
        {"eval-val.json", "the evaluation on the validation data"},
        {"eval-test.json", "the evaluation on the test data"},
        {"output", "what the command printed"}}};

@@ -145,7 +145,7 @@ std::string outcome_json(const Outcome& outcome) {
   if (outcome.time) json["time"] = json_of(*outcome.time);
   if (outcome.resources) json["resources"] = json_of(*outcome.resources);
   if (outcome.memory) {
-    for (const auto& [name, bytes] : kMemory) json["memory"][name] = (*outcome.memory).*bytes;
+    for (const auto& [name, bytes] : kMemory) json["memory_bytes"][name] = (*outcome.memory).*bytes;
   }
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
@@ -206,7 +206,7 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     for (const auto& [name, value] : kFractions) of_resources.number(name, out.*value);
     for (const auto& [name, value] : kAmounts) of_resources.integer(name, out.*value);
   }
-  if (const Json* memory = fields.object("memory"); memory != nullptr) {
+  if (const Json* memory = fields.object("memory_bytes"); memory != nullptr) {
     ObjectFields of_memory(*memory, wrong);
     MemoryUse& out = outcome.memory.emplace();
     for (const auto& [name, bytes] : kMemory) of_memory.integer(name, out.*bytes);

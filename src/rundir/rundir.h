@@ -39,6 +39,7 @@ inline constexpr const char* kAttemptsFile = "attempts.jsonl";
 inline constexpr const char* kEndsFile = "ends.jsonl";  // the options of the end that users changed
 inline constexpr const char* kOutcomeFile = "report.json";
 inline constexpr const char* kRunPageFile = "report.html";
+inline constexpr const char* kTraceFile = "trace.json";
 inline constexpr const char* kCoordinatorFile = "coordinator.json";
 inline constexpr const char* kCoordinatorLog = "coordinator.log";
 inline constexpr const char* kViewFile = "view.json";
@@ -208,16 +209,16 @@ struct FoldResult {
   std::map<std::string, double> metrics;  // of the model with which it ended
 };
 
-// The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
-// removes the report of the earlier attempt.
 // What the memory of a worker is for, in bytes. The peak of all of it is in ResourceUse.
 struct MemoryUse {
   int64_t program = 0;                    // resident before the data were opened: the program and its libraries
-  int64_t data = 0;                       // that opening the data added
+  int64_t data = 0;                       // the most that opening the data added
   int64_t parameters = 0, optimizer = 0;  // the tensors of the state
   bool operator==(const MemoryUse&) const = default;
 };
 
+// The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
+// removes the report of the earlier attempt.
 struct Outcome {
   std::string status = "done";  // done | failed | stopped | budget
   int exit_code = 0;

@@ -99,6 +99,7 @@ struct Plan {
   double seconds = 10;        // of the short run that measures
   double price = 0;           // of an hour of this machine; 0: not given
   double within_seconds = 0;  // 0: not asked
+  std::optional<Sandbox> sandbox;
   bool operator==(const Plan&) const = default;
 };
 

@@ -35,7 +35,7 @@ const std::vector<Task> kExamples = {
     Predict{"model", "", "-", "csv", {}, Generation{"Once \"upon\"\n", 50, 40, 7, 0.75}},
     Inspect{"net.pt2", {}},
     Check{"job.yaml", {"optimizer.lr=3e-4"}, true, 7.25},
-    Plan{"job.yaml", {"trainer.lanes=2"}, true, 5, 0.25, 3600},
+    Plan{"job.yaml", {"trainer.lanes=2"}, true, 5, 0.25, 3600, Sandbox{}},
 };
 
 ErrorCode code_of(const std::string& text) {

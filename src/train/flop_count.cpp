@@ -23,33 +23,63 @@ double product(const std::vector<int64_t>& left, const std::vector<int64_t>& rig
   return flops;
 }
 
-// Each output element takes a product with the weights of its output channel.
-double convolution(const std::vector<int64_t>& output, const std::vector<int64_t>& weight, bool transposed) {
-  if (output.size() < 3 || weight.size() != output.size()) return 0;
-  double flops = 2.0 * static_cast<double>(transposed ? weight[0] : weight[1]);
+// Each element of `points` takes part in a product with weight[1:]: an output of a convolution, or an input of a
+// transposed one.
+double convolution(const std::vector<int64_t>& points, const std::vector<int64_t>& weight) {
+  if (points.size() < 3 || weight.size() != points.size()) return 0;
+  double flops = 2.0 * static_cast<double>(weight[1]);
   for (size_t i = 2; i < weight.size(); ++i) flops *= static_cast<double>(weight[i]);
-  for (const int64_t size : output) flops *= static_cast<double>(size);
+  for (const int64_t size : points) flops *= static_cast<double>(size);
   return flops;
 }
 
-// The size of a convolution's output follows from its gradient in the backward pass, and is computed in the forward
-// pass: (input + 2 padding - dilation (kernel - 1) - 1) / stride + 1.
+bool flag_at(c10::ArrayRef<const c10::IValue> inputs, size_t index) {
+  return index < inputs.size() && inputs[index].isBool() && inputs[index].toBool();
+}
+
+// The size of a convolution's output: (input + 2 padding - dilation (kernel - 1) - 1) / stride + 1.
 std::vector<int64_t> convolved(c10::ArrayRef<const c10::IValue> inputs) {
-  std::vector<int64_t> input = sizes_at(inputs, 0);
+  std::vector<int64_t> output = sizes_at(inputs, 0);
   const std::vector<int64_t> weight = sizes_at(inputs, 1);
-  if (inputs.size() < 7 || input.size() < 3 || weight.size() != input.size()) return {};
-  const auto list = [&](size_t index, size_t i) {
-    if (!inputs[index].isIntList()) return int64_t{index == 4 ? 0 : 1};
-    const auto values = inputs[index].toIntVector();
-    return values.empty() ? int64_t{index == 4 ? 0 : 1} : values[std::min(i, values.size() - 1)];
+  if (inputs.size() < 7 || output.size() < 3 || weight.size() != output.size()) return {};
+  const auto option = [&](size_t index, size_t i, int64_t usual) {
+    const auto values = inputs[index].isIntList() ? inputs[index].toIntVector() : std::vector<int64_t>();
+    return values.empty() ? usual : values[std::min(i, values.size() - 1)];
   };
-  if (inputs[6].isBool() && inputs[6].toBool()) return {};  // transposed: counted by its input
-  for (size_t i = 2; i < input.size(); ++i) {
-    const int64_t reach = list(5, i - 2) * (weight[i] - 1) + 1;
-    input[i] = (input[i] + 2 * list(4, i - 2) - reach) / list(3, i - 2) + 1;
+  for (size_t i = 2; i < output.size(); ++i) {
+    const int64_t stride = option(3, i - 2, 1), padding = option(4, i - 2, 0), dilation = option(5, i - 2, 1);
+    output[i] = (output[i] + 2 * padding - dilation * (weight[i] - 1) - 1) / stride + 1;
   }
-  input[1] = weight[0];
-  return input;
+  output[1] = weight[0];
+  return output;
+}
+
+// (gradient, input, weight, bias sizes, stride, padding, dilation, transposed, ..., mask): one product for each
+// gradient that is wanted.
+double convolution_backward(c10::ArrayRef<const c10::IValue> inputs) {
+  double products = 0;
+  for (const c10::IValue& value : inputs) {
+    if (!value.isBoolList()) continue;
+    const auto mask = value.toBoolList();
+    products = (mask.size() > 0 && mask.get(0) ? 1 : 0) + (mask.size() > 1 && mask.get(1) ? 1 : 0);
+  }
+  return products * convolution(sizes_at(inputs, flag_at(inputs, 7) ? 1 : 0), sizes_at(inputs, 2));
+}
+
+// The scores and the values: two products of [L, E] and [S, E] for each head.
+double attention(const std::vector<int64_t>& query, const std::vector<int64_t>& key) {
+  if (query.size() < 2 || key.size() < 2) return 0;
+  double flops = 4.0 * static_cast<double>(key[key.size() - 2]);
+  for (const int64_t size : query) flops *= static_cast<double>(size);
+  return flops;
+}
+
+// One layer and direction of an LSTM: input [T, N, in], weights [4 h, in] and [4 h, h].
+double recurrent(const std::vector<int64_t>& input, const std::vector<int64_t>& from_input,
+                 const std::vector<int64_t>& from_state) {
+  if (input.size() != 3 || from_input.size() != 2 || from_state.size() != 2) return 0;
+  const double weights = static_cast<double>(from_input[0] * from_input[1] + from_state[0] * from_state[1]);
+  return 2.0 * static_cast<double>(input[0] * input[1]) * weights;
 }
 
 double flops_of_call(std::string_view name, c10::ArrayRef<const c10::IValue> inputs) {
@@ -60,20 +90,16 @@ double flops_of_call(std::string_view name, c10::ArrayRef<const c10::IValue> inp
     for (const int64_t size : sizes_at(inputs, 0)) flops *= static_cast<double>(size);
     return flops;
   }
-  if (name == "aten::convolution") {
-    const bool transposed = inputs.size() > 6 && inputs[6].isBool() && inputs[6].toBool();
-    if (transposed) return convolution(sizes_at(inputs, 0), sizes_at(inputs, 1), true);
-    return convolution(convolved(inputs), sizes_at(inputs, 1), false);
-  }
-  if (name == "aten::convolution_backward") {  // (gradient, input, weight, ..., mask): one product for each gradient
-    double products = 0;
-    for (const c10::IValue& value : inputs) {
-      if (!value.isBoolList()) continue;
-      const auto mask = value.toBoolList();
-      products = (mask.size() > 0 && mask.get(0) ? 1 : 0) + (mask.size() > 1 && mask.get(1) ? 1 : 0);
-    }
-    return products * convolution(sizes_at(inputs, 0), sizes_at(inputs, 2), false);
-  }
+  if (name == "aten::convolution")
+    return convolution(flag_at(inputs, 6) ? sizes_at(inputs, 0) : convolved(inputs), sizes_at(inputs, 1));
+  if (name == "aten::convolution_backward") return convolution_backward(inputs);
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu")
+    return attention(sizes_at(inputs, 0), sizes_at(inputs, 1));
+  if (name == "aten::_scaled_dot_product_flash_attention_for_cpu_backward")  // it computes the scores again
+    return 2.5 * attention(sizes_at(inputs, 1), sizes_at(inputs, 2));
+  if (name == "aten::mkldnn_rnn_layer") return recurrent(sizes_at(inputs, 0), sizes_at(inputs, 1), sizes_at(inputs, 2));
+  if (name == "aten::mkldnn_rnn_layer_backward")
+    return 2 * recurrent(sizes_at(inputs, 0), sizes_at(inputs, 1), sizes_at(inputs, 2));
   return 0;
 }
 

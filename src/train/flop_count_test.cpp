@@ -32,6 +32,40 @@ TEST(FlopCount, BatchedProductsCountEachMatrix) {
   EXPECT_EQ(flops_of([&] { torch::bmm(left, right); }), 6 * 2.0 * 2 * 3 * 4);
 }
 
+TEST(FlopCount, ATransposedConvolutionMultipliesAsItsInverse) {
+  const torch::Tensor small = torch::randn({2, 6, 5, 4}, torch::requires_grad()),
+                      weight = torch::randn({6, 3, 3, 3}, torch::requires_grad());
+  const double once = 2.0 * (2 * 6 * 5 * 4) * (3 * 3 * 3);
+  EXPECT_EQ(of_forward_and_backward([&] { return torch::conv_transpose2d(small, weight, {}, 2); }), 3 * once);
+}
+
+TEST(FlopCount, AGroupedConvolutionSeesTheChannelsOfItsGroup) {
+  const torch::Tensor input = torch::randn({2, 4, 9}, torch::requires_grad()),
+                      weight = torch::randn({8, 2, 3}, torch::requires_grad());
+  const double once = 2.0 * (2 * 8 * 5) * (2 * 3);  // dilation 2: 9 - 2 * 2 = 5 positions
+  EXPECT_EQ(of_forward_and_backward(
+                [&] { return torch::conv1d(input, weight, {}, at::IntArrayRef(1), at::IntArrayRef(0), 2, 2); }),
+            3 * once);
+}
+
+TEST(FlopCount, AnLstmMultipliesThreeTimes) {
+  torch::nn::LSTM lstm(torch::nn::LSTMOptions(5, 7).batch_first(true));
+  const torch::Tensor input = torch::randn({3, 11, 5});
+  const double once = 2.0 * 3 * 11 * (4 * 7 * (5 + 7));
+  const double found = of_forward_and_backward([&] { return std::get<0>(lstm(input)); });
+  EXPECT_GE(found, 2.5 * once) << "the gradient of the input may be left out";
+  EXPECT_LE(found, 3.2 * once) << found / once;
+}
+
+TEST(FlopCount, AttentionCountsScoresAndValues) {
+  const torch::Tensor query = torch::randn({2, 4, 32, 16}, torch::requires_grad()),
+                      key = torch::randn({2, 4, 48, 16}, torch::requires_grad());
+  const double once = 4.0 * 2 * 4 * 32 * 48 * 16;
+  const double found = of_forward_and_backward([&] { return at::scaled_dot_product_attention(query, key, key); });
+  EXPECT_GE(found, 2.9 * once) << found / once;
+  EXPECT_LE(found, 3.6 * once) << found / once;
+}
+
 TEST(FlopCount, CountsOnlyInsideTheCallAndAlsoAfterAnError) {
   EXPECT_THROW(flops_of([] { throw std::runtime_error("x"); }), std::runtime_error);
   torch::mm(torch::ones({2, 2}), torch::ones({2, 2}));

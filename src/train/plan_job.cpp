@@ -1,7 +1,6 @@
 // Measures a job in a short run, for a plan of the whole training.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "base/disk.h"
 #include "base/error.h"
@@ -15,37 +14,32 @@
 namespace sinew::train {
 namespace {
 
-// A directory that vanishes with this object.
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sinew-plan-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error("PLAN_NO_SCRATCH", "cannot make a directory like " + pattern,
-                  "set TMPDIR to a directory with free space");
-    path_ = pattern;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // The job with nothing that would end a short run early or write elsewhere. Its schedules stay those of the whole
-// training.
+// training. Each step has the final batch size.
 spec::Job short_job(spec::Job job, double seconds) {
   job.budget.seconds = seconds;
   job.budget.training = "never";
+  job.trainer.batch_size_ramp.clear();
   job.objective.reset();
   job.early_stopping.monitor.clear();
   job.checkpoint.mirror.clear();
+  job.checkpoint.keep = 1;
+  job.checkpoint.keep_best = 0;
   job.logging.tensorboard = false;
   return job;
+}
+
+// What a reader of the plan must know about the job.
+std::vector<std::string> notes_of(const spec::Job& job) {
+  std::vector<std::string> notes;
+  if (job.workers.max > 1)
+    notes.push_back("the plan is for one worker; the job starts up to " + std::to_string(job.workers.max));
+  if (job.data.folds > 0) notes.push_back("the plan is for one of the " + std::to_string(job.data.folds) + " folds");
+  if (!job.early_stopping.monitor.empty()) notes.push_back("early_stopping may end the training earlier");
+  if (job.objective) notes.push_back("the objective may end the training earlier");
+  if (!job.trainer.batch_size_ramp.empty())
+    notes.push_back("the smaller batches of trainer.batch_size_ramp count like full ones");
+  return notes;
 }
 
 advise::PlannedJob planned(const spec::Job& job, const data::DataInfo& info, const loop::Lengths& lengths) {
@@ -57,11 +51,20 @@ advise::PlannedJob planned(const spec::Job& job, const data::DataInfo& info, con
                              .batch_size = job.trainer.batch_size,
                              .steps_per_epoch = lengths.steps_per_epoch,
                              .steps = lengths.total_steps,
-                             .budget_seconds = job.budget.seconds};
+                             .budget_seconds = job.budget.seconds,
+                             .chooses_threshold = !job.threshold.metric.empty(),
+                             .usable_memory = static_cast<int64_t>(machine_memory()),
+                             .notes = notes_of(job)};
   if (job.trainer.max_duration.unit == spec::Duration::Unit::seconds)
     planned.max_seconds = job.trainer.max_duration.amount;
-  if (const auto every = loop::steps_of(job.trainer.eval_interval, lengths))
-    planned.evaluate_every = static_cast<double>(*every);
+  const spec::Duration& interval = job.trainer.eval_interval;
+  if (interval.unit == spec::Duration::Unit::seconds) planned.evaluate_every_seconds = interval.amount;
+  if (const auto every = loop::steps_of(interval, lengths)) planned.evaluate_every = static_cast<double>(*every);
+  const auto budget = loop::budget_steps(job, lengths);
+  if (budget && (!planned.steps || *budget < *planned.steps)) {
+    planned.steps = budget;
+    planned.notes.push_back("budget.training ends the training after step " + std::to_string(*budget));
+  }
   return planned;
 }
 
@@ -88,7 +91,7 @@ void count_model(const spec::Job& job, const data::Dataset& dataset, advise::Pla
 // What report.json of the short run says.
 void read_outcome(const rundir::Outcome& outcome, advise::MeasuredRun& measured) {
   measured.finished = outcome.status == "done";
-  measured.seconds = outcome.seconds;
+  measured.steps = outcome.steps;
   if (outcome.memory) {
     measured.program_memory = outcome.memory->program;
     measured.data_memory = outcome.memory->data;
@@ -100,43 +103,53 @@ void read_outcome(const rundir::Outcome& outcome, advise::MeasuredRun& measured)
   const StageTimes& time = *outcome.time;
   const auto lanes = static_cast<double>(std::max<int64_t>(1, time.lanes));
   measured.lanes = time.lanes;
+  measured.seconds = time.total() / lanes;
   measured.startup_seconds = time[Stage::startup] / lanes;
   measured.end_seconds = time[Stage::finish] / lanes;
   const double steps = time[Stage::data_wait] + time[Stage::forward] + time[Stage::backward] + time[Stage::reduction] +
                        time[Stage::imbalance] + time[Stage::optimizer] + time[Stage::loop];
   if (steps > 0) measured.forward_share = (time[Stage::data_wait] + time[Stage::forward]) / steps;
+  // a training of one step has no next one, at whose begin the step would be measured
+  if (measured.step_seconds <= 0 && outcome.steps > 0)
+    measured.step_seconds = steps / lanes / static_cast<double>(outcome.steps);
+}
+
+RunResult short_run(const RunOptions& run, double seconds, Clock& clock) {
+  RunOptions options = run;
+  options.job = short_job(run.job, seconds);
+  options.quiet = true;
+  options.budget_from_first_step = true;
+  try {
+    return train::run(options, system_disk(), clock);
+  } catch (const Error& error) {
+    if (error.code != ErrorCode("TRAIN_SAVE_FAILED") && error.code != ErrorCode("DISK_FULL")) throw;
+    throw Error("PLAN_NO_SCRATCH", "the short run could not be saved in " + run.run_directory + ": " + error.what(),
+                "set TMPDIR to a directory with free space");
+  }
 }
 
 }  // namespace
 
-advise::Plan plan_job(const spec::Job& job, double seconds, std::atomic<int>* stop_signals, Clock& clock) {
-  const Scratch scratch;
-  RunOptions options;
-  options.job = short_job(job, seconds);
-  options.run_directory = scratch.path();
-  options.quiet = true;
-  options.stop_signals = stop_signals;
+advise::Plan plan_job(const RunOptions& run, double seconds, Clock& clock) {
   // First, because the memory of whatever comes before would count as that of the run.
-  const RunResult result = run(options, system_disk(), clock);
-  if (stop_signals != nullptr && stop_signals->load() > 0)
-    throw Error("PLAN_STOPPED", "the plan was stopped before it had measured the job", "run sinew plan again");
-  const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), scratch.path()));
-  if (!outcome || !result.steps.is_measured())
-    throw Error("PLAN_TOO_SHORT",
-                "in " + std::to_string(std::llround(seconds)) + " s the job makes no step that could be measured",
-                "give a longer --time, or see with sinew check what takes the time");
-  advise::MeasuredRun measured{.steps = outcome->steps,
-                               .step_seconds = result.steps.mean(),
+  const RunResult result = short_run(run, seconds, clock);
+  if (run.stop_signals != nullptr && run.stop_signals->load() > 0)
+    throw Error("PLAN_STOPPED", "the plan was stopped before it had measured the job", "");
+  const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), run.run_directory));
+  advise::MeasuredRun measured{.step_seconds = result.steps.mean(),
                                .step_error = result.steps.error(),
                                .evaluation_seconds = result.evaluations.mean(),
                                .save_seconds = result.save_seconds};
-  read_outcome(*outcome, measured);
-  const auto dataset = open_data(job);
+  if (outcome) read_outcome(*outcome, measured);
+  if (measured.steps == 0 || measured.step_seconds <= 0)
+    throw Error("PLAN_TOO_SHORT", "the job did not finish a step in " + std::to_string(std::llround(seconds)) + " s",
+                "give a longer --time");
+  const auto dataset = open_data(run.job);
   const data::DataInfo& info = dataset->info();
-  const spec::Job resolved = resolve(job, info, this_machine()).job;
+  const spec::Job resolved = resolve(run.job, info, this_machine()).job;
   const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
   advise::PlannedJob wanted = planned(resolved, info, lengths);
-  count_model(resolved, *dataset, wanted, measured);
+  count_model(short_job(resolved, seconds), *dataset, wanted, measured);
   return advise::plan(wanted, measured);
 }
 

@@ -179,6 +179,7 @@ struct RunOptions {
   std::string run_directory;  // exists
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
+  bool budget_from_first_step = false;  // see loop::RunOptions
   double began_seconds_ago = 0;  // how long the process had been preparing the run before; budget.time includes it
   bool quiet = false;  // true: nothing is shown; the files of the run are written
   report::LogFormat log_format = report::LogFormat::human;
@@ -203,9 +204,9 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 // Error if the model cannot be built.
 model::FileReport inspect_job(const spec::Job& job);
 
-// Trains the job for about so many seconds, in a scratch directory that it removes, and says what the whole training
-// will take. Throws Error as run() does, and if a signal stops it.
-advise::Plan plan_job(const spec::Job& job, double seconds, std::atomic<int>* stop_signals, Clock& clock);
+// Trains the job for about so many seconds and says what the whole training will take. `run` has the job, an empty
+// directory that the caller removes, and its lock. Throws Error as run() does, and if a signal stops it.
+advise::Plan plan_job(const RunOptions& run, double seconds, Clock& clock);
 
 // Opens the data set of a job, of any format.
 std::unique_ptr<data::Dataset> open_data(const spec::Job& job);

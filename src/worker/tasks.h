@@ -32,6 +32,9 @@ void flush_stdout();
 // SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 
+inline constexpr double kMostStart =
+    60;  // seconds until a worker begins to train; more is an error of the kernel's clock
+
 // Confines this process, if the task says so: without network and without writes. Returns the file at `output`, which
 // this process writes all the same; null if the process is not confined or `output` is empty.
 std::unique_ptr<sandbox::OutsideFile> confine(const std::optional<task::Sandbox>& wanted, const std::string& output,

@@ -19,7 +19,6 @@ namespace {
 // Members wait for one another kHangFactor times as long as --hang-after, so that the supervisor ends a hanging worker
 // first.
 constexpr double kHangFactor = 2;
-constexpr double kMostStart = 60;  // seconds until a worker begins to train
 
 distribute::JoinOptions join_options(const task::Group& group, distribute::MembershipEnd& ending) {
   distribute::JoinOptions options;
