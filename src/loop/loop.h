@@ -182,7 +182,10 @@ struct RunOptions {
   // Adds to report.json what this worker spent. Called before the report is written. If it is null, the report does not
   // say it.
   std::function<void(rundir::Outcome&)> account = nullptr;
-  BeginTime began;  // when the run began to prepare
+  // Returns the part of the time in which threads of this worker had to wait for a core, so far. If it is null, other
+  // programs may use the machine.
+  std::function<double()> waiting_share = nullptr;
+  BeginTime began;                      // when the run began to prepare
   bool budget_from_first_step = false;  // true: budget.time begins with the first step of this attempt
   // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and
   // before each change of a file; if the directory is lost, it throws DirectoryLost. Any thread. If it is null, the

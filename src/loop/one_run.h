@@ -95,6 +95,7 @@ class Run {
   std::optional<int64_t> last_step() const;
   bool is_evaluated_at(int64_t step) const;
   std::string why_budget_ends() const;
+  double unseen_load() const;
   Range steps_and_evaluations(int64_t steps) const;
   Range seconds_to_end() const;
   void warn_of_short_budget();

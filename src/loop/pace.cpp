@@ -17,9 +17,6 @@ constexpr size_t kFewestBlocks = 3;
 constexpr double kLeastError = 0.05;   // of a mean, however little its blocks differ
 constexpr double kErrorOfGuess = 0.4;  // of a mean of too few blocks
 constexpr double kMostCorrelation = 0.8;
-// Other programs come and go, at times that nobody knows. So the mean of a future that is much longer than the past may
-// differ by this part from what was seen.
-constexpr double kUnseenLoad = 0.35;
 constexpr double kBeyondSeen = 0.25;  // the load may become higher or lower than all loads so far, by this part
 constexpr double kFastest = 0.2;      // no forecast is shorter than this part of what was measured
 
@@ -96,7 +93,7 @@ double Pace::error() const {
   return kQuantiles.at(n - 2) * std::sqrt(found.variance * found.likeness / static_cast<double>(n)) / found.centre;
 }
 
-Range Pace::of(double count) const {
+Range Pace::of(double count, double unseen) const {
   if (count <= 0 || count_ == 0) return {};
   const auto [blocks, centre, variance, likeness] = scatter();
   const size_t n = blocks.size();
@@ -104,7 +101,7 @@ Range Pace::of(double count) const {
   const double further = count / static_cast<double>(block_size_);  // blocks to come
   const double scatter_of_mean =
       std::sqrt(variance * (likeness / static_cast<double>(n) + std::min(1.0, likeness / further)));
-  const double unseen = kUnseenLoad * std::sqrt(count / (count + static_cast<double>(count_)));
+  unseen *= std::sqrt(count / (count + static_cast<double>(count_)));
   const double error = std::max({kQuantiles.at(n - 2) * scatter_of_mean, kLeastError * centre, unseen * centre});
   const auto [fastest, slowest] = std::ranges::minmax(blocks);
   const double beyond = kBeyondSeen * (slowest - fastest);

@@ -32,7 +32,9 @@ class Pace {
   // many pieces; their scatter gives the range, as a prediction interval of Student's t distribution for the mean of
   // further blocks. The fastest, the slowest and the newest blocks count as possible futures on their own, because the
   // load of a machine may go or stay. The range is wide at first, and narrows as the past grows beside the future.
-  Range of(double count) const;
+  // `unseen`: by which part the mean of a long future may differ from all that was seen, because other programs come
+  // and go.
+  Range of(double count, double unseen) const;
 
  private:
   struct Block {

@@ -8,6 +8,8 @@
 namespace sinew::loop {
 namespace {
 
+constexpr double kUnseen = 0.35;
+
 TEST(PaceTest, TheFirstDurationCountsOnlyUntilThereIsASecondOne) {
   Pace pace;
   EXPECT_FALSE(pace.is_measured());
@@ -26,29 +28,37 @@ TEST(PaceTest, TheFirstDurationCountsOnlyUntilThereIsASecondOne) {
 
 TEST(PaceTest, NothingTakesNoTimeAndNothingMeasuredForecastsNothing) {
   Pace pace;
-  EXPECT_EQ(pace.of(100).high, 0);
+  EXPECT_EQ(pace.of(100, kUnseen).high, 0);
   pace.add(1);
-  EXPECT_EQ(pace.of(0).high, 0);
-  EXPECT_LT(pace.of(10).low, 10);
-  EXPECT_GT(pace.of(10).high, 10);
+  EXPECT_EQ(pace.of(0, kUnseen).high, 0);
+  EXPECT_LT(pace.of(10, kUnseen).low, 10);
+  EXPECT_GT(pace.of(10, kUnseen).high, 10);
 }
 
 TEST(PaceTest, EqualDurationsGiveANarrowRangeAroundTheTruth) {
   Pace pace;
   for (int i = 0; i < 1000; ++i) pace.add(0.25);
-  const Range range = pace.of(400);
+  const Range range = pace.of(400, kUnseen);
   EXPECT_LT(range.low, 100);
   EXPECT_GT(range.high, 100);
   EXPECT_GT(range.low, 80);
   EXPECT_LT(range.high, 120);
-  EXPECT_GT(pace.of(10).low, 2.3) << "a short future is like the past";
+  EXPECT_GT(pace.of(10, kUnseen).low, 2.3) << "a short future is like the past";
+}
+
+TEST(PaceTest, OnAQuietMachineTheRangeIsNarrow) {
+  Pace pace;
+  for (int i = 0; i < 50; ++i) pace.add(i % 2 == 0 ? 0.24 : 0.26);
+  const Range quiet = pace.of(1000, 0.1), shared = pace.of(1000, kUnseen);
+  EXPECT_LT(quiet.high - quiet.low, 2 * 0.12 * 250);
+  EXPECT_GT(shared.high - shared.low, 2 * 0.3 * 250);
 }
 
 TEST(PaceTest, ALoadThatBeganAMomentAgoMayStay) {
   Pace pace;
   for (int i = 0; i < 100; ++i) pace.add(1);
   for (int i = 0; i < 30; ++i) pace.add(3);
-  const Range range = pace.of(100);
+  const Range range = pace.of(100, kUnseen);
   EXPECT_GE(range.high, 290) << "all further pieces may be slow";
   EXPECT_LE(range.low, 105) << "or all of them fast again";
 }
@@ -76,7 +86,7 @@ TEST(PaceTest, NineOfTenRangesHoldTheTrueTimeUnderRandomLoad) {
       pace.add(5);  // the first one is not typical
       double truth = 0;
       for (size_t i = 0; i < durations.size(); ++i) i < past ? pace.add(durations[i]) : void(truth += durations[i]);
-      const Range range = pace.of(static_cast<double>(future));
+      const Range range = pace.of(static_cast<double>(future), kUnseen);
       held += range.low <= truth && truth <= range.high ? 1 : 0;
       ++all;
     }

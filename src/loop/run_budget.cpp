@@ -23,6 +23,7 @@ constexpr double kEvaluationMargin = 1.2;    // there are few evaluations, so th
 constexpr double kMostForEvaluation = 0.25;  // of the budget; no time is kept free for a longer one
 constexpr int64_t kWarningSteps = 10;        // a warning needs so many measured steps ...
 constexpr double kWarningShare = 0.1, kWarningSeconds = 60;  // ... and so much of the budget, or so much time
+constexpr double kSharedMachine = 0.03;  // of the time, threads wait for a core: other programs use the machine, too
 constexpr double kWarningLookSeconds = 1;
 
 std::string seconds_text(double seconds) {
@@ -124,9 +125,18 @@ std::string Run::why_budget_ends() const {
   return "budget.time leaves no time for the next evaluation, which takes about " + seconds_text(evaluation);
 }
 
+// The part by which other programs may slow the rest of the training down or speed it up. If there are such programs
+// now, they may go and others may come.
+double Run::unseen_load() const {
+  constexpr double kShared = 0.35, kQuiet = 0.1;
+  if (!options_.waiting_share) return kShared;
+  return options_.waiting_share() > kSharedMachine ? kShared : kQuiet;
+}
+
 // The time of further steps, with the evaluations between them.
 Range Run::steps_and_evaluations(int64_t steps) const {
-  const Range of_steps = pace_.steps().of(static_cast<double>(steps));
+  const double unseen = unseen_load();
+  const Range of_steps = pace_.steps().of(static_cast<double>(steps), unseen);
   if (plan_.data.val_size == 0) return of_steps;
   const int64_t step = state().step.value;
   double evaluations = 0;
@@ -136,10 +146,10 @@ Range Run::steps_and_evaluations(int64_t steps) const {
   } else if (plan_.job.trainer.eval_interval.unit == spec::Duration::Unit::seconds) {
     evaluations = (of_steps.low + of_steps.high) / 2 / plan_.job.trainer.eval_interval.amount;
   }
-  if (pace_.evaluations().is_measured()) return of_steps + pace_.evaluations().of(evaluations);
+  if (pace_.evaluations().is_measured()) return of_steps + pace_.evaluations().of(evaluations, unseen);
   const double like_steps =
       evaluations * static_cast<double>(plan_.data.val_size) / static_cast<double>(trainer_.batch_size(state().step));
-  const Range guess = pace_.steps().of(like_steps);
+  const Range guess = pace_.steps().of(like_steps, unseen);
   return of_steps + Range{kFastEvaluation * kEvaluationOfStep * guess.low, 2 * kEvaluationOfStep * guess.high};
 }
 

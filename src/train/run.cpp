@@ -93,8 +93,23 @@ class Accounts {
   Accounts(int64_t lanes, double began, const ResourceUse& at_begin, const ResourceUse& with_data, const Clock& clock)
       : stages(lanes, began, clock),
         at_begin_(at_begin),
+        clock_(clock),
+        began_(began),
         data_bytes_(with_data.peak_memory_bytes - at_begin.peak_memory_bytes) {}
   StageTimer stages;
+
+  // The part of the time in which threads had no core, because of other programs or of a quota. Threads of this worker
+  // also wait for each other, so other programs took at most the cores that it did not use. Reading this takes a while,
+  // so it is read once a second.
+  double waiting_share() {
+    const double now = clock_.monotonic_seconds();
+    if (now < next_look_) return waiting_share_;
+    next_look_ = now + 1;
+    const ResourceUse used = between(at_begin_, resource_use());
+    const double unused = std::max(0.0, used.cores * (now - began_) - used.cpu_seconds);
+    const double waited = std::min(used.queued_seconds, unused) + used.throttled_seconds;
+    return waiting_share_ = waited / std::max(1e-9, waited + used.cpu_seconds);
+  }
 
   // `reducer` is that of the group, or null. The workers of the run on this machine share its cores and its quota.
   void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here,
@@ -118,6 +133,9 @@ class Accounts {
 
  private:
   const ResourceUse at_begin_;
+  const Clock& clock_;
+  const double began_;
+  double next_look_ = 0, waiting_share_ = 0;
   const int64_t data_bytes_;
 };
 
@@ -150,6 +168,7 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   plan.environment = std::move(decisions.environment);
   loop::RunOptions wanted = loop_options(options, began, place);
   wanted.stages = &accounts.stages;
+  wanted.waiting_share = [&] { return accounts.waiting_share(); };
   wanted.account = [&](rundir::Outcome& outcome) {
     accounts.add_to(outcome, membership ? &membership->reducer() : nullptr, options.workers_here,
                     trainer.engine().state());
