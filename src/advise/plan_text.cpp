@@ -104,8 +104,7 @@ std::string memory_rows(const Plan& plan) {
   part("data", measured.data_memory, "");
   part("parameters", measured.parameter_memory, "");
   part("optimizer", measured.optimizer_memory, "");
-  part("rest", rest_of_memory(measured),
-       "activations, gradients, batches loaded in advance, the copy of the state for a checkpoint");
+  part("rest", rest_of_memory(measured), "activations, gradients, batches, a copy of the state");
   return text;
 }
 
@@ -138,8 +137,8 @@ std::string plan_text(const Plan& plan, const PlanQuestions& questions) {
   text += row("  steps", duration_text(plan.steps.expected), duration_text(measured.step_seconds) + " each");
   if (plan.evaluation_count > 0)
     text += row("  evaluations", duration_text(plan.evaluations.expected),
-                measured.evaluation_seconds > 0 ? "" : "estimated from the training steps; no evaluation was measured");
-  text += row("  end", duration_text(plan.end.expected), "saving the last checkpoint and the model, testing the model");
+                measured.evaluation_seconds > 0 ? "" : "estimated from the steps; no evaluation was measured");
+  text += row("  end", duration_text(plan.end.expected), "the last checkpoint, the model and its test");
   text += memory_rows(plan);
   if (measured.step_flops > 0) text += row("compute", short_count(measured.step_flops) + "FLOP", compute_text(plan));
   if (questions.price > 0) text += row("cost", cost_of(plan, questions.price), money_text);
