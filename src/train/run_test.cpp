@@ -49,13 +49,13 @@ TEST_F(TimedRun, ADurationInSecondsCountsAllAttemptsAndEndsWithSuccess) {
 }
 
 TEST_F(TimedRun, EvaluatesAndSavesAtIntervalsInSeconds) {
-  job_.budget.seconds = 11;
+  job_.trainer.max_duration = {11, spec::Duration::Unit::seconds};
   job_.data.split_val = 0.25;
   job_.trainer.eval_interval = {3, spec::Duration::Unit::seconds};
   job_.checkpoint.interval = "4s";
   job_.checkpoint.keep = 1000;
   TickingClock clock;
-  EXPECT_EQ(run_for(clock).exit_code, kBudget);
+  EXPECT_EQ(run_for(clock).exit_code, kDone);
   int evaluations = 0;
   for (const auto& line : lines_of("metrics.jsonl")) evaluations += line.contains("val/loss") ? 1 : 0;
   EXPECT_THAT(evaluations, testing::AllOf(testing::Ge(3), testing::Le(4)));

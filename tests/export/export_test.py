@@ -30,7 +30,7 @@ name: {name}
 model: {model}
 data: {data}
 loss: {loss}
-trainer: {{max_duration: 4ep, batch_size: 50, ema_decay: {ema}, seed: 3}}
+trainer: {{max_duration: 4ep, batch_size: 50, ema_decay: {ema}, seed: 3, precision: fp32}}
 optimizer: {{name: adamw, lr: 1e-2}}
 """
 
