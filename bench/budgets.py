@@ -131,8 +131,8 @@ def budgets(folder, quick):
     part = lambda values: 100 * sum(values) / max(1, len(values))
     return [figure(f"budgets of 5 to 90 s that held to 1 % or 2 s, of {len(runs)}", sum(run["held"] for run in runs), len(runs),
                    detail=f"{len(by_budget)} ended by their budget; the latest {over:+.2f} s after it; half used {100 * used[len(used) // 2]:.0f} % or more of the time"),
-            figure("runs with a best model that loads", sum(run["loads"] and run["best"] for run in runs), len(runs)),
-            figure("runs whose model was tested in the time", sum(run["tested"] for run in runs)),
+            figure("runs with a model that loads", sum(run["loads"] for run in runs), len(runs),
+                   detail=f"{sum(run['best'] for run in runs)} of them evaluated a step, {sum(run['tested'] for run in runs)} were tested"),
             figure("forecasts of the last step that held, %", part(steps), 90, detail=f"{len(steps)} warnings that the budget will not do"),
             figure("forecasts of the end that held, %", part(judged), 90, detail=f"{len(judged)} runs, {len(runs) - len(by_budget)} of which ended by themselves")]
 

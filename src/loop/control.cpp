@@ -18,14 +18,15 @@ std::string to_string(ControlEntry::Kind kind) {
     case ControlEntry::Kind::learning_rate: return "learning_rate";
     case ControlEntry::Kind::batch_size: return "batch_size";
     case ControlEntry::Kind::max_duration: return "max_duration";
+    case ControlEntry::Kind::schedule_steps: return "schedule_steps";
   }
   return "";
 }
 
 std::optional<ControlEntry::Kind> control_kind(std::string_view name) {
   using Kind = ControlEntry::Kind;
-  for (const Kind kind :
-       {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size, Kind::max_duration}) {
+  for (const Kind kind : {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size,
+                          Kind::max_duration, Kind::schedule_steps}) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;
@@ -171,11 +172,21 @@ bool ControlLog::changes_batch_size() const {
                              [](const ControlEntry& entry) { return entry.kind == ControlEntry::Kind::batch_size; });
 }
 
+std::optional<int64_t> ControlLog::schedule_steps(Step step) const {
+  std::optional<int64_t> found;
+  for (const ControlEntry& entry : entries_) {
+    if (entry.kind == ControlEntry::Kind::schedule_steps && entry.effective <= step)
+      found = static_cast<int64_t>(entry.value);
+  }
+  return found;
+}
+
 std::string ControlLog::digest_text(Step up_to) const {
   std::string text;
   for (const ControlEntry& entry : entries_) {
-    const bool changes_numbers =
-        entry.kind == ControlEntry::Kind::learning_rate || entry.kind == ControlEntry::Kind::batch_size;
+    const bool changes_numbers = entry.kind == ControlEntry::Kind::learning_rate ||
+                                 entry.kind == ControlEntry::Kind::batch_size ||
+                                 entry.kind == ControlEntry::Kind::schedule_steps;
     if (!changes_numbers || entry.effective >= up_to) continue;  // an entry at step t first affects state t + 1
     char line[96];
     std::snprintf(line, sizeof line, "%lld %s %a\n", static_cast<long long>(entry.effective.value),

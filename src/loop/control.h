@@ -15,11 +15,11 @@ namespace sinew::loop {
 // An input from outside the training state (a signal, the clock, a user) that changes the training. It takes effect at
 // a step that no member has started yet.
 struct ControlEntry {
-  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size, max_duration };
+  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size, max_duration, schedule_steps };
   Step effective;
   Kind kind = Kind::stop;
   // learning_rate: factor on the schedule; batch_size: samples; stop: exit code; max_duration: steps of the whole
-  // training, 0 if that is a time
+  // training, 0 if that is a time; schedule_steps: the last step of the schedule, as the clock lets expect
   double value = 0;
   std::string reason;   // a sentence
   bool done = false;    // true: the entry was applied in this state, so a resume does not apply it again
@@ -60,13 +60,14 @@ class ControlLog {
   double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
+  std::optional<int64_t> schedule_steps(Step step) const;  // the newest estimate; nullopt: there is none
   // Removes the entries at or after `step` that a resume at `step` must not repeat. These are stops, because a stop
   // ends an attempt and not the run, and evaluations that were not made. A checkpoint of `step` was saved before such
   // an evaluation; if the evaluation were made now, the same step would get a second digest.
   void resume_at(Step step);
-  // The digest covers only entries that change the numbers of a step (learning_rate, batch_size). Stopping, evaluating
-  // and saving leave the model unchanged. A run that was stopped and resumed therefore has the same digests as a run
-  // that was not.
+  // The digest covers only entries that change the numbers of a step (learning_rate, batch_size, schedule_steps).
+  // Stopping, evaluating and saving leave the model unchanged. A run that was stopped and resumed therefore has the
+  // same digests as a run that was not.
   std::string digest_text(Step up_to) const;
 
  private:

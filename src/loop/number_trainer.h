@@ -21,6 +21,7 @@ class NumberTrainer final : public Trainer {
   int64_t batch_size(Step) const override { return 1; }
   StepResult step(const StepMessage& own, bool) override {
     if (before_step) before_step(state_.step.value);
+    rates.push_back(own.learning_rate);
     number = digest_of("after " + std::to_string(number)).low;
     state_.step = state_.step.next();
     state_.samples += 1;
@@ -78,6 +79,7 @@ class NumberTrainer final : public Trainer {
   bool restores_wrong = false;   // memory changes while a state is restored
   int64_t wrong_step = -1;       // a member computed a wrong result in the step that led to this one
   std::set<int64_t> spoiled;     // steps at which the copy of the state changes in memory before it is saved
+  std::vector<double> rates;     // the learning rate of each step
   std::vector<int64_t> audited;  // the steps in which every shard is computed twice
   std::function<void(int64_t step)> before_step = nullptr;
   std::function<void()> before_evaluation = nullptr;

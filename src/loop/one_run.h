@@ -99,6 +99,7 @@ class Run {
   Range steps_and_evaluations(int64_t steps) const;
   Range seconds_to_end() const;
   void warn_of_short_budget();
+  void estimate_last_step();
   std::optional<EvaluationResult> evaluate_in_time(data::Split split, double then);
 
   // ---- run_save.cpp
@@ -201,7 +202,7 @@ class Run {
   RunPace pace_;
   StepTracer tracer_;
   std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
-  double next_budget_look_ = 0;
+  double next_budget_look_ = 0, next_estimate_ = 0;
   bool warned_of_budget_ = false;
   bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
   double next_look_ = 0;         // when to look again whether the run directory is lost

@@ -118,7 +118,7 @@ void Run::loop() {
   report_work(Work::Kind::nothing);
 }
 
-// The plan depends only on the job and the batch sizes that users requested so far, so a resumed run has the same plan.
+// The plan depends only on the job and the control log, so a resumed run has the same plan.
 void Run::plan_steps() {
   Lengths lengths = lengths_;
   if (state().control.changes_batch_size()) {
@@ -126,6 +126,7 @@ void Run::plan_steps() {
         count_steps(plan_.job.trainer, lengths_, [this](int64_t step) { return trainer_.batch_size(Step(step)); });
   }
   total_steps_ = lengths.total_steps;
+  if (!lengths.total_steps) lengths.total_steps = state().control.schedule_steps(state().step);
   schedule_.emplace(plan_.job.scheduler, lengths);
 }
 
@@ -338,6 +339,7 @@ void Run::poll_clock() {
     request(ControlEntry::Kind::stop, kBudget, why);
   }
   warn_of_short_budget();
+  estimate_last_step();
   const auto over = [&](const spec::Duration& interval, double& since) {
     if (interval.unit != Unit::seconds || now() - since < interval.amount) return false;
     since = now();
@@ -366,7 +368,8 @@ Run::DueActions Run::apply_entries() {
   for (const ControlEntry& entry : state().control.apply(state().step)) {
     due_actions.evaluation = due_actions.evaluation || entry.kind == ControlEntry::Kind::evaluate;
     due_actions.checkpoint = due_actions.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
-    if (members_ || !entry.reason.empty()) {
+    const bool told = entry.kind != ControlEntry::Kind::schedule_steps;  // it comes often
+    if (told && (members_ || !entry.reason.empty())) {
       reporter_->say(
           report::Level::info, "control",
           "step " + std::to_string(entry.effective.value) + ": " + to_string(entry.kind) + ": " + entry.reason);

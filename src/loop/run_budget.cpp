@@ -23,6 +23,10 @@ constexpr double kEvaluationMargin = 1.2;    // there are few evaluations, so th
 constexpr double kMostForEvaluation = 0.25;  // of the budget; no time is kept free for a longer one
 constexpr int64_t kWarningSteps = 10;        // a warning needs so many measured steps ...
 constexpr double kWarningShare = 0.1, kWarningSeconds = 60;  // ... and so much of the budget, or so much time
+// An estimate of the last step needs so many measured steps. It is made again after this part of the training, and
+// counts if it differs by the last number.
+constexpr int64_t kEstimateSteps = 3;
+constexpr double kEstimateShare = 0.02, kEstimateChange = 0.01;
 constexpr double kSharedMachine = 0.03;  // of the time, threads wait for a core: other programs use the machine, too
 constexpr double kWarningLookSeconds = 1;
 
@@ -201,6 +205,24 @@ void Run::warn_of_short_budget() {
           to_string(spec::Duration{whole, spec::Duration::Unit::seconds});
   reporter_->say(report::Level::warning, "budget_short", text,
                  {{"steps_low", static_cast<double>(low)}, {"steps_high", static_cast<double>(high)}});
+}
+
+// If trainer.max_duration is a time, the schedule of the learning rate follows an estimate of the last step. The leader
+// makes it from the pace, and again while the training goes on. As an entry of the control log it is part of the state,
+// so all members and every resume have the same schedule.
+void Run::estimate_last_step() {
+  const spec::Duration& whole = plan_.job.trainer.max_duration;
+  const Pace &steps = pace_.steps(), &evaluations = pace_.evaluations();
+  if (whole.unit != spec::Duration::Unit::seconds || !needs_last_step(plan_.job.scheduler)) return;
+  if (steps.count() < kEstimateSteps || now() < next_estimate_) return;
+  next_estimate_ = now() + kEstimateShare * whole.amount;
+  const double evaluated = evaluations.mean() * static_cast<double>(evaluations.count());
+  const double each = steps.mean() + evaluated / static_cast<double>(steps.count());
+  const double more = std::max(0.0, whole.amount - elapsed()) / std::max(each, 1e-9);
+  const double last = std::round(static_cast<double>(state().step.value) + 1 + more);
+  const auto before = state().control.schedule_steps(state().step);
+  if (before && std::abs(last - static_cast<double>(*before)) < kEstimateChange * last) return;
+  request(ControlEntry::Kind::schedule_steps, last, "");
 }
 
 // Evaluates a split after the last step, when `then` seconds of work still follow. Returns nullopt if budget.time does

@@ -178,6 +178,42 @@ TEST_F(TimeBudget, SaysNothingIfTheBudgetSuffices) {
   EXPECT_THAT(said, Not(HasSubstr("will end the training")));
 }
 
+TEST_F(TimeBudget, AScheduleReachesItsEndWithTheTime) {
+  plan_.job.trainer.max_duration = {200, spec::Duration::Unit::seconds};
+  plan_.job.scheduler = {.name = "cosine", .warmup = {0.1, spec::Duration::Unit::fraction}};
+  plan_.job.optimizer.lr = 1;
+  bool slow = false;
+  train([&] { return (slow = slow || clock_.seconds > 1120) ? 1.5 : 0.5; }, always(2));  // the machine gets slower
+  EXPECT_EQ(result_.exit_code, kDone);
+  const std::vector<double>& rates = trainer_.rates;
+  ASSERT_GT(rates.size(), 100U);
+  EXPECT_LT(rates[2], 0.01) << "nothing is known yet, so the warm-up hardly begins";
+  EXPECT_GT(*std::ranges::max_element(rates), 0.95);
+  EXPECT_LT(rates.back(), 0.03);
+  EXPECT_GE(took_, 200);
+}
+
+TEST_F(TimeBudget, TheScheduleOfATimeIsPartOfTheState) {
+  plan_.job.trainer.max_duration = {100, spec::Duration::Unit::seconds};
+  plan_.job.scheduler.name = "linear";
+  plan_.job.optimizer.lr = 1;
+  plan_.job.early_stopping.monitor.clear();  // otherwise the trainer ends with the state of the best step
+  train(always(1), always(1));
+  const std::vector<ControlEntry> log = trainer_.state().control.entries();
+  const std::vector<double> rates = trainer_.rates;
+  EXPECT_GT(log.size(), 0U);
+  // whoever has the log computes the same rates, however fast it is
+  ControlLog control;
+  for (const ControlEntry& entry : log) control.append(entry);
+  for (size_t step = 0; step < rates.size(); ++step) {
+    Lengths lengths = lengths_of(plan_.job, plan_.data.train_size, 1);
+    lengths.total_steps = control.schedule_steps(Step(static_cast<int64_t>(step)));
+    EXPECT_EQ(Schedule(plan_.job.scheduler, lengths).factor(static_cast<int64_t>(step)), rates[step]) << step;
+  }
+  EXPECT_NE(control.digest_text(Step(1000)), ControlLog().digest_text(Step(1000))) << "it changes numbers";
+  EXPECT_EQ(entries_json(entries_of_json(entries_json(log))), entries_json(log));
+}
+
 TEST_F(TimeBudget, HoldsWithRandomDurations) {
   std::mt19937_64 random(3);
   const auto any = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };

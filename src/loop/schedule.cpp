@@ -13,6 +13,9 @@ namespace {
 // One-cycle schedule (Smith and Topin 2018) with the constants of PyTorch's OneCycleLR.
 constexpr double kOneCycleStart = 1.0 / 25.0, kOneCycleEnd = 1.0 / 25.0 / 1e4, kOneCycleRise = 0.3;
 
+// A last step that is not known yet is far away. A warm-up that is a part of the training then hardly begins.
+constexpr int64_t kNotEstimated = int64_t{1} << 50;
+
 double cosine_between(double from, double to, double progress) {
   return to + (from - to) * 0.5 * (1.0 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
 }
@@ -124,16 +127,18 @@ std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Le
   }
 }
 
-Schedule::Schedule(const spec::SchedulerOptions& options, const Lengths& lengths)
+bool needs_last_step(const spec::SchedulerOptions& options) {
+  using Unit = spec::Duration::Unit;
+  const bool by_name =
+      options.name == "cosine" || options.name == "linear" || options.name == "one_cycle" || options.name == "coslog4";
+  return by_name || (options.warmup.unit == Unit::fraction && options.warmup.amount > 0) ||
+         (options.name == "step" && options.step_size.unit == Unit::fraction);
+}
+
+Schedule::Schedule(const spec::SchedulerOptions& options, Lengths lengths)
     : name_(options.name), gamma_(options.gamma), final_factor_(options.final_factor) {
-  const bool needs_end = name_ == "cosine" || name_ == "linear" || name_ == "one_cycle" || name_ == "coslog4";
-  if (needs_end && !lengths.total_steps) {
-    throw Error(
-        "TRAIN_SCHEDULE_INVALID",
-        "scheduler '" + name_ + "' needs to know its last step, but trainer.max_duration is a time",
-        "give trainer.max_duration in ep, st, sp or tok (and a time limit as budget.time), or use scheduler: constant");
-  }
-  total_ = lengths.total_steps.value_or(0);
+  if (!lengths.total_steps) lengths.total_steps = kNotEstimated;
+  total_ = *lengths.total_steps;
   const auto warmup = steps_of(options.warmup, lengths), step_size = steps_of(options.step_size, lengths);
   if (!warmup || !step_size) {
     throw Error("TRAIN_SCHEDULE_INVALID", "scheduler.warmup and scheduler.step_size cannot be times",

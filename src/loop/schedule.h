@@ -43,12 +43,14 @@ class BatchSizes {
 std::optional<int64_t> count_steps(const spec::TrainerOptions& trainer, const Lengths& lengths,
                                    const std::function<int64_t(int64_t)>& size_at);
 
+// Whether the schedule is made for a last step. If trainer.max_duration is a time, the run estimates this step.
+bool needs_last_step(const spec::SchedulerOptions& options);
+
 // The learning rate of each step, as a factor of optimizer.lr.
 class Schedule {
  public:
-  // Throws Error if the schedule needs to know its last step but trainer.max_duration is a time. Also throws Error if
-  // warmup or step_size is a time.
-  Schedule(const spec::SchedulerOptions& options, const Lengths& lengths);
+  // Without lengths.total_steps, the schedule stays at its beginning. Throws Error if warmup or step_size is a time.
+  Schedule(const spec::SchedulerOptions& options, Lengths lengths);
   double factor(int64_t step) const;
 
  private:

@@ -86,7 +86,22 @@ TEST(Schedule, Coslog4HasFourWavesAndEachIsTwiceAsLong) {
     EXPECT_NEAR(schedule.factor(peak), 1, 1e-3) << peak;  // the peaks lie between two steps
   }
   lengths.total_steps.reset();
-  EXPECT_THROW(Schedule({.name = "coslog4"}, lengths), Error);
+  EXPECT_NEAR(Schedule({.name = "coslog4"}, lengths).factor(100), 0, 1e-9) << "still at its beginning";
+}
+
+TEST(Schedule, WithoutALastStepItStaysAtItsBeginning) {
+  Lengths lengths{.train_size = 100, .batch_size = 10, .steps_per_epoch = 10};
+  for (const auto& [name, first] :
+       {std::pair{"cosine", 1.0}, std::pair{"linear", 1.0}, std::pair{"one_cycle", 1 / 25.0}}) {
+    EXPECT_TRUE(needs_last_step({.name = name})) << name;
+    const Schedule schedule({.name = name}, lengths);
+    EXPECT_NEAR(schedule.factor(0), first, 1e-6) << name;
+    EXPECT_NEAR(schedule.factor(1000), first, 1e-6) << name;
+  }
+  EXPECT_FALSE(needs_last_step({.name = "constant"}));
+  EXPECT_FALSE(needs_last_step({.name = "step", .step_size = {3, spec::Duration::Unit::epochs}}));
+  EXPECT_TRUE(needs_last_step({.name = "constant", .warmup = {0.1, spec::Duration::Unit::fraction}}));
+  EXPECT_THROW(Schedule({.name = "cosine", .warmup = {1, spec::Duration::Unit::seconds}}, lengths), Error);
 }
 
 TEST(Decline, IsFlatAndThenHalfACosine) {

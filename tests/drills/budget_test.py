@@ -71,6 +71,19 @@ class Budget(unittest.TestCase):
         self.assertEqual(sp.digests(short), sp.digests(whole))
         self.assertEqual(sp.report(short)["best"], sp.report(whole)["best"])
 
+    def test_a_schedule_fits_a_time_for_any_workers(self):
+        job = self.job()
+        for workers in (1, 3):
+            run = self.path / f"run{workers}"
+            words = ("train", job, "--run-dir", run, "--workers", workers, "scheduler=cosine", "trainer.max_duration=6s", "logging.interval=1st")
+            sp.run(*words, check=0)
+            rates = [json.loads(line).get("train/learning_rate") for line in (run / "metrics.jsonl").read_text().splitlines()]
+            rates = [rate for rate in rates if rate is not None]
+            self.assertGreater(len(rates), 10)
+            self.assertLess(rates[-1], 0.2 * rates[0])
+            control = json.loads((run / "checkpoints/last/state.json").read_text())["control"]
+            self.assertIn("schedule_steps", [entry["kind"] for entry in control])
+
     def test_a_group_keeps_the_budget_with_the_same_bits(self):
         group, alone = self.path / "group", self.path / "alone"
         job = self.job()

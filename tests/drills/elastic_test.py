@@ -218,10 +218,9 @@ class Elastic(sp.Drill):
         self.assertEqual(sp.run("repro", alone).returncode, 1)
         # What cannot be trained changes nothing.
         before = {path: path.read_text() for path in (alone / "resolved.yaml", alone / "ends.jsonl", alone / "report.json")}
-        for words in (("objective=val/nonsense >= 1",), ("trainer.max_duration=3s",)):
-            refused = sp.run("resume", alone, *words)
-            self.assertEqual(refused.returncode, 1, refused.stdout)
-            self.assertIn("the run was not changed", refused.stderr)
+        refused = sp.run("resume", alone, "objective=val/nonsense >= 1")
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        self.assertIn("the run was not changed", refused.stderr)
         self.assertEqual({path: path.read_text() for path in before}, before)
         refused = sp.run("resume", alone, "optimizer.lr=0.5")
         self.assertEqual(refused.returncode, 2)
