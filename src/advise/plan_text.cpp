@@ -88,7 +88,9 @@ std::vector<std::string> notes_of(const Plan& plan) {
   std::vector<std::string> notes = plan.job.notes;
   if (plan.measured.finished) notes.push_back("the training ended while it was measured, so its time is known");
   if (plan.job.budget_seconds > 0 && plan.seconds.high >= plan.job.budget_seconds)
-    notes.push_back("budget.time ends the training after " + duration_text(plan.job.budget_seconds));
+    notes.push_back(std::string("budget.time ") +
+                    (plan.seconds.expected >= plan.job.budget_seconds ? "ends" : "may end") + " the training after " +
+                    duration_text(plan.job.budget_seconds));
   return notes;
 }
 

@@ -29,7 +29,7 @@ class Budget(unittest.TestCase):
 
     def test_the_last_step_is_validated_and_the_model_is_tested(self):
         run = self.path / "run"
-        sp.run("train", self.job(), "--run-dir", run, "budget.time=4s", "trainer.eval_interval=2s", check=3)
+        sp.run("train", self.job(), "--run-dir", run, "budget.time=10s", "trainer.eval_interval=4s", check=3)
         report = sp.report(run)
         self.assertEqual(report["status"], "budget")
         for name in ("val/loss", "test/loss"):
@@ -75,7 +75,7 @@ class Budget(unittest.TestCase):
         job = self.job()
         for workers in (1, 3):
             run = self.path / f"run{workers}"
-            words = ("train", job, "--run-dir", run, "--workers", workers, "scheduler=cosine", "trainer.max_duration=6s", "logging.interval=1st")
+            words = ("train", job, "--run-dir", run, "--workers", workers, "scheduler=cosine", "trainer.max_duration=12s", "logging.interval=1st")
             sp.run(*words, check=0)
             rates = [json.loads(line).get("train/learning_rate") for line in (run / "metrics.jsonl").read_text().splitlines()]
             rates = [rate for rate in rates if rate is not None]
@@ -87,7 +87,7 @@ class Budget(unittest.TestCase):
     def test_a_group_keeps_the_budget_with_the_same_bits(self):
         group, alone = self.path / "group", self.path / "alone"
         job = self.job()
-        sp.run("train", job, "--run-dir", group, "--ledger", "--workers", 3, "budget.time=6s", check=3)
+        sp.run("train", job, "--run-dir", group, "--ledger", "--workers", 3, "budget.time=20s", check=3)
         report = sp.report(group)
         self.assertGreater(report["steps"], 0)
         self.assertIn("test/loss", report["last"])
@@ -102,7 +102,7 @@ class Budget(unittest.TestCase):
         run = self.path / "run"
         job = self.job(data="split: {test: 0.1}\n  val: {images: %s/val-images, labels: %s/val-labels}" % (self.path, self.path))
         sp.write_idx(self.path, "val", 50, 2)
-        sp.run("train", job, "--run-dir", run, "budget.time=3s", "trainer.eval_interval=1000000st", check=3)
+        sp.run("train", job, "--run-dir", run, "budget.time=8s", "trainer.eval_interval=1000000st", check=3)
         self.assertTrue((run / "model" / "model.safetensors").exists())
         self.assertIn("val/loss", sp.report(run)["last"])
 
