@@ -1,13 +1,12 @@
 """Trains with random budgets of time beside programs that take the processors at random, and checks that each budget holds.
 
 usage: budgets.py [COUNT] [SEED]     prints every run; `compare.py budgets` keeps the figures in docs/benchmarks.md
-A budget holds if the process ends at most 1 % or 2 s after it, whichever is more. Two of three runs need longer than their budget; the others mostly
-end by themselves. Each forecast is printed before the run ends: the range of the time left in a line of progress, and the
-range of the steps that the budget allows in a warning.
+A budget holds if the process ends at most 1 % or 2 s after it, whichever is more. Two of three runs need longer than their
+budget; the others mostly end by themselves. Each forecast is printed before the run ends: the range of the time left in a line
+of progress, and the range of the steps that the budget allows in a warning.
 """
 import concurrent.futures
 import json
-import os
 import pathlib
 import random
 import subprocess
@@ -53,7 +52,7 @@ class Load:
 
 
 def job_of(rng, folder, budget):
-    """Writes a random job. Returns its path and words."""
+    """Writes a random job. Returns its path."""
     model = rng.choice(["{name: mlp, hidden: [%d]}" % rng.choice([64, 256, 1024]), "{name: cnn, channels: [%d, %d]}" % (rng.choice([4, 8]), rng.choice([8, 16]))])
     epochs = 1000 if budget < 60 else rng.choice([1, 2, 4, 8])
     interval = rng.choice(["1ep", "0.25ep", "3s", "10s", "200st"])

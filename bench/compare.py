@@ -64,8 +64,9 @@ NOTES = {
               "and from $SINEW_DATA.",
     "Checks of a job": "`sinew check` on 30 jobs with one planted fault each and on 20 sound ones (`bench/check_faults.py`). A fault is found if a "
                        "finding that fails or warns names it; any such finding on a sound job is a false alarm.",
-    "Plans and budgets": "`sinew plan` of random jobs of all built-in models, then their training (`bench/plans.py`). Budgets: `sinew train` of random jobs with a random `budget.time`, two at a time, beside programs that take the processors at random "
-                       "(`bench/budgets.py`). The time is that of the whole process.",
+    "Plans and budgets": "`sinew plan` of random jobs of all built-in models, then their training (`bench/plans.py`). Budgets: `sinew train` of "
+                         "random jobs with a random `budget.time`, two at a time, beside programs that take the processors at random "
+                         "(`bench/budgets.py`). The time is that of the whole process.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "
               "of 101): 1 is no better than chance, 0 perfect. Peers are asked the same functions by the same program.",

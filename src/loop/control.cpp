@@ -150,35 +150,31 @@ void ControlLog::resume_at(Step step) {
   });
 }
 
-double ControlLog::learning_rate_factor(Step step) const {
-  double factor = 1.0;
+std::optional<double> ControlLog::newest(ControlEntry::Kind kind, Step step) const {
+  std::optional<double> found;
   for (const ControlEntry& entry : entries_) {
-    if (entry.kind == ControlEntry::Kind::learning_rate && entry.effective <= step) factor = entry.value;
+    if (entry.kind == kind && entry.effective <= step) found = entry.value;
   }
-  return factor;
+  return found;
+}
+
+double ControlLog::learning_rate_factor(Step step) const {
+  return newest(ControlEntry::Kind::learning_rate, step).value_or(1.0);
 }
 
 int64_t ControlLog::batch_size(Step step, int64_t from_job) const {
-  int64_t size = from_job;
-  for (const ControlEntry& entry : entries_) {
-    if (entry.kind == ControlEntry::Kind::batch_size && entry.effective <= step)
-      size = static_cast<int64_t>(entry.value);
-  }
-  return size;
+  const auto found = newest(ControlEntry::Kind::batch_size, step);
+  return found ? static_cast<int64_t>(*found) : from_job;
+}
+
+std::optional<int64_t> ControlLog::schedule_steps(Step step) const {
+  const auto found = newest(ControlEntry::Kind::schedule_steps, step);
+  return found ? std::optional(static_cast<int64_t>(*found)) : std::nullopt;
 }
 
 bool ControlLog::changes_batch_size() const {
   return std::ranges::any_of(entries_,
                              [](const ControlEntry& entry) { return entry.kind == ControlEntry::Kind::batch_size; });
-}
-
-std::optional<int64_t> ControlLog::schedule_steps(Step step) const {
-  std::optional<int64_t> found;
-  for (const ControlEntry& entry : entries_) {
-    if (entry.kind == ControlEntry::Kind::schedule_steps && entry.effective <= step)
-      found = static_cast<int64_t>(entry.value);
-  }
-  return found;
 }
 
 std::string ControlLog::digest_text(Step up_to) const {

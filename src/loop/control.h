@@ -19,7 +19,7 @@ struct ControlEntry {
   Step effective;
   Kind kind = Kind::stop;
   // learning_rate: factor on the schedule; batch_size: samples; stop: exit code; max_duration: steps of the whole
-  // training, 0 if that is a time; schedule_steps: the last step of the schedule, as the clock lets expect
+  // training, 0 if that is a time; schedule_steps: the last step of the schedule, estimated from the clock
   double value = 0;
   std::string reason;   // a sentence
   bool done = false;    // true: the entry was applied in this state, so a resume does not apply it again
@@ -71,6 +71,8 @@ class ControlLog {
   std::string digest_text(Step up_to) const;
 
  private:
+  // The value of the newest entry of this kind that has an effect at the step.
+  std::optional<double> newest(ControlEntry::Kind kind, Step step) const;
   std::vector<ControlEntry> entries_;
 };
 

@@ -25,7 +25,7 @@ bool GroupMembers::is_leader() const {
   return member_.is_leader();
 }
 bool GroupMembers::has_peers() const {
-  return member_.group().view().computing().size() > 1;
+  return computing() > 1;
 }
 int64_t GroupMembers::computing() const {
   return static_cast<int64_t>(member_.group().view().computing().size());

@@ -1,6 +1,5 @@
 // Run carries out one run, with checkpoints, evaluations, stops and resumes, alone or with other members. Its parts are
-// run.cpp (the loop), run_begin.cpp, run_budget.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to
-// loop/.
+// run.cpp (the loop), run_begin.cpp, run_budget.cpp, run_save.cpp, run_show.cpp and run_end.cpp. Private to loop/.
 #pragma once
 
 #include <expected>

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -57,10 +56,12 @@ double Pace::mean() const {
 }
 
 double Pace::longest() const {
-  if (newest_.empty()) return 0;
-  std::vector<double> sorted(newest_.begin(), newest_.end());
-  std::ranges::sort(sorted, std::greater());
-  return sorted[sorted.size() >= kFewestWithOutlier ? 1 : 0];
+  double first = 0, second = 0;
+  for (const double seconds : newest_) {
+    second = std::max(second, std::min(first, seconds));
+    first = std::max(first, seconds);
+  }
+  return newest_.size() >= kFewestWithOutlier ? second : first;
 }
 
 // The blocks of one load are alike, so neighbours tell less than their number: the scatter of their mean grows with the

@@ -345,8 +345,11 @@ void Run::poll_clock() {
     since = now();
     return true;
   };
-  const double evaluation = evaluation_seconds(plan_.data.val_size);
-  if (seconds_left() > pace_.steps().longest() + evaluation && over(job.trainer.eval_interval, last_timed_evaluation_))
+  const auto has_time = [&] {
+    return seconds_left() > pace_.steps().longest() + evaluation_seconds(plan_.data.val_size);
+  };
+  if (job.trainer.eval_interval.unit == Unit::seconds && has_time() &&
+      over(job.trainer.eval_interval, last_timed_evaluation_))
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
   const auto interval = spec::parse_duration(job.checkpoint.interval);
   if (interval && over(*interval, last_timed_save_))

@@ -87,10 +87,10 @@ double Run::seconds_for_model() const {
 // What follows the last step rarely takes longer: the checkpoints that are under way or wait and the last one, the
 // evaluation of the last step, the threshold, the model, its test and the report.
 double Run::end_seconds() const {
-  const double saves = 1 + (writer_ && writer_->status().writing ? 1 : 0) + (pending_best_ ? 1 : 0);
+  const double saves = kModelOfSave + 1 + (writer_ && writer_->status().writing ? 1 : 0) + (pending_best_ ? 1 : 0);
   const double validation = kept_for_evaluation(plan_.data.val_size), test = kept_for_evaluation(plan_.data.test_size);
   const double threshold = plan_.job.threshold.given() ? validation : 0;
-  return saves * save_seconds() + validation + threshold + seconds_for_model() + test + kEndSeconds;
+  return saves * save_seconds() + validation + threshold + test + kEndSeconds;
 }
 
 // The last step of the training as it is planned; nullopt if a time ends it.

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "base/number_text.h"
-#include "train/engine.h"
+#include "train/lone_engine.h"
 #include "train/loss.h"
 #include "train/resolve.h"
 #include "train/train.h"
@@ -24,15 +24,8 @@ std::string shape_text(const Shape& shape) {
 
 // Computes the first step of the training in memory: what fails there would fail when the job is trained.
 std::string first_step(const spec::Job& resolved, const data::Dataset& dataset, double rate) {
-  data::Prefetcher prefetcher(dataset, resolved.trainer.seed, *resolved.data.prefetch_threads,
-                              resolved.data.prefetch_bytes);
-  const auto reducer = make_local_reducer();
-  EngineOptions options;
-  options.job = resolved;
-  options.dataset = &dataset;
-  options.prefetcher = &prefetcher;
-  options.reducer = reducer.get();
-  Engine engine(options);
+  LoneEngine lone(resolved, dataset);
+  Engine& engine = lone.engine();
   engine.check_sizes();
   const StepResult result = engine.step(rate, /*want_norm=*/false);
   return "loss " + rounded_text(result.loss, 4) + " of " + std::to_string(result.samples) + " samples";

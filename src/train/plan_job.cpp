@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "base/machine.h"
 #include "rundir/rundir.h"
-#include "train/engine.h"
 #include "train/flop_count.h"
+#include "train/lone_engine.h"
 #include "train/resolve.h"
 #include "train/train.h"
 
@@ -73,14 +73,8 @@ void count_model(const spec::Job& job, const data::Dataset& dataset, advise::Pla
                  advise::MeasuredRun& measured) {
   spec::Job alone = job;
   alone.trainer.lanes = 1;
-  data::Prefetcher prefetcher(dataset, alone.trainer.seed, 1, alone.data.prefetch_bytes);
-  const auto reducer = make_local_reducer();
-  EngineOptions options;
-  options.job = alone;
-  options.dataset = &dataset;
-  options.prefetcher = &prefetcher;
-  options.reducer = reducer.get();
-  Engine engine(options);
+  LoneEngine lone(alone, dataset);
+  Engine& engine = lone.engine();
   measured.step_flops = flops_of([&] { engine.step(alone.optimizer.lr, /*want_norm=*/false); });
   for (const auto& [name, tensor] : engine.replica(0).parameters()) {
     planned.parameters += tensor.numel();

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "train/engine.h"
+#include "train/lone_engine.h"
 #include "train/resolve.h"
 
 namespace sinew::train::sanity {
@@ -146,15 +147,14 @@ bool frozen_on_purpose(const spec::ModelOptions& model, const std::string& param
 // An engine over the data or an excerpt of it, with the prefetcher and reducer that it needs.
 class Trial {
  public:
-  Trial(const Subject& subject, const spec::Job& job, const data::Dataset& data);
-  Engine& engine() { return engine_; }
+  Trial(const Subject& subject, const spec::Job& job, const data::Dataset& data)
+      : lone_(job, data, subject.make_model) {}
+  Engine& engine() { return lone_.engine(); }
   // A float32 copy of the model with the engine's current weights.
   std::unique_ptr<model::Model> model(const Subject& subject);
 
  private:
-  data::Prefetcher prefetcher_;
-  std::unique_ptr<Reducer> reducer_;
-  Engine engine_;
+  LoneEngine lone_;
 };
 
 FirstSteps& first_steps(Subject& subject);

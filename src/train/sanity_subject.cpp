@@ -170,15 +170,10 @@ torch::Tensor tensor_of(const Array& array) {
       .clone();
 }
 
-Trial::Trial(const Subject& subject, const spec::Job& job, const data::Dataset& data)
-    : prefetcher_(data, job.trainer.seed, *subject.job.data.prefetch_threads, job.data.prefetch_bytes),
-      reducer_(make_local_reducer()),
-      engine_(EngineOptions{job, &data, &prefetcher_, reducer_.get(), subject.make_model}) {}
-
 std::unique_ptr<model::Model> Trial::model(const Subject& subject) {
   const torch::NoGradGuard no_grad;
   auto model = subject.make_model();
-  const TrainingState& state = engine_.state();
+  const TrainingState& state = engine().state();
   for (size_t p = 0; p < state.parameters.size(); ++p)
     model->share(p, state.parameters[p].tensor.to(torch::kCPU).clone());
   auto buffers = model->buffers();

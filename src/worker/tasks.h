@@ -32,8 +32,8 @@ void flush_stdout();
 // SIGUSR1 that this process has received.
 extern std::atomic<int> stop_signals, checkpoint_signals;
 
-inline constexpr double kMostStart =
-    60;  // seconds until a worker begins to train; more is an error of the kernel's clock
+// Seconds until a worker begins to train. If the kernel tells more, it counts in another time than this process.
+inline constexpr double kMostStart = 60;
 
 // Confines this process, if the task says so: without network and without writes. Returns the file at `output`, which
 // this process writes all the same; null if the process is not confined or `output` is empty.

@@ -78,7 +78,7 @@ int train_as_told(const task::Train& task, const rundir::RunLock* lock, Activity
   options.job = task.job_text.empty() ? read_job_file(task.job, task.overrides)
                                       : read_job_text(task.job_text, task.job, task.overrides);
   options.run_directory = task.run_directory;
-  // Loading libtorch takes a while on a busy machine. The kernel may count in another time than this process.
+  // Loading libtorch takes a while on a busy machine.
   options.began_seconds_ago = std::min(process_age_seconds(), kMostStart);
   options.stop_signals = &stop_signals;
   options.checkpoint_signals = &checkpoint_signals;
