@@ -36,16 +36,19 @@ class ArrayDataset final : public Dataset {
     batch.input = Array(DType::f32, shape);
     batch.target = Array(contents_.info.task == Task::regression ? DType::f32 : DType::i64, target_shape);
     const int64_t width = element_count(contents_.info.input_shape);
+    const bool augments = context.augment && split == Split::train && contents_.augment.any();
+    LoadWatch watch(batch.use);
     for (size_t i = 0; i < samples.size(); ++i) {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < loaded.size(), samples[i], loaded.size());
       float* out = batch.input.as<float>() + static_cast<int64_t>(i) * width;
       const std::byte* row = loaded.arrays->inputs.row(loaded.row(samples[i]));
-      if (context.augment && split == Split::train && contents_.augment.any()) {
+      if (augments) {
         augmented(loaded.arrays->inputs.dtype, row, augment_key(context.seed, context.epoch, samples[i]), out);
       } else {
         normalized(loaded.arrays->inputs.dtype, row, out);
       }
     }
+    if (augments) watch.ended(LoadStage::augment);
     copy_targets(loaded, batch);
     return batch;
   }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/load_use.h"
 #include "base/random.h"
 #include "spec/spec.h"
 
@@ -96,6 +98,7 @@ struct Batch {
   Array target;                  // [count, target_shape...], i64 (classes, tokens) or f32 (regression)
   std::vector<int64_t> samples;  // for each row, its index within the split; for messages about a row
   std::vector<Skipped> skipped;
+  LoadUse use;  // what the loading took in stages that only the dataset can tell apart
   int64_t count() const { return static_cast<int64_t>(samples.size()); }
 };
 
@@ -233,6 +236,32 @@ Proposal propose_job(const std::string& path, const Wanted& wanted = {});
 std::string proposal_yaml(const Proposal& proposal);
 std::string proposal_text(const Proposal& proposal);  // the remarks and the details, for a terminal
 
+// ---- packing -------------------------------------------------------------------------------------------------------
+
+// Copies the images of a job into tars that WebDataset and data.format: webdataset read, with an index
+// (docs/formats/pack.md).
+struct PackRequest {
+  std::string folder;                 // must not exist, or be empty
+  int64_t shard_bytes = 256'000'000;  // the most bytes of a tar; one that holds a larger sample has more
+  bool decode = false;                // stores the pixels, at the size of the job, instead of the encoded image
+  int64_t threads = 1;
+  std::function<void(int64_t done, int64_t all)> progress;  // may be empty; samples
+};
+struct PackResult {
+  struct PackedSplit {
+    std::string name;  // train, val or test; none is empty
+    int64_t samples = 0, shards = 0, bytes = 0;
+  };
+  std::vector<PackedSplit> splits;
+  DataInfo info;             // of the images; without the shape, the normalisation and the digest
+  int64_t left_encoded = 0;  // decode: samples that do not decode (data.on_corrupt: skip)
+  bool rounded = false;      // decode: the pixels of some sample were scaled, so they were rounded to bytes
+};
+// Packs each split in its order, so a training with the packed data visits the samples in the same order. The same
+// images give the same bytes. The folder appears when all of it is written and durable: until then its name ends in
+// ".packing". Throws Error if the job has no images, if a sample cannot be read, or if the disk is too small.
+PackResult pack_images(const spec::DataOptions& options, uint64_t seed, const PackRequest& request);
+
 // ---- order ---------------------------------------------------------------------------------------------------------
 
 // A keyed permutation of 0..size-1 that takes O(1) memory and O(1) time for each position. It is a Feistel network over
@@ -295,6 +324,12 @@ struct ShardRequest {
 // hold at most `bytes` of memory.
 class Prefetcher {
  public:
+  // The number of threads may grow while the callers wait for samples and the threads for files.
+  struct Tuning {
+    int64_t most_threads = 0;   // 0: the number stays as it is
+    double window_seconds = 2;  // between two decisions
+  };
+  Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes, const Tuning& tuning);
   Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes);
   ~Prefetcher();
   // Announces shards that callers will take, in this order, after the shards announced before. Any thread may call it.
@@ -303,6 +338,7 @@ class Prefetcher {
   // Returns the shard, whether it was announced or not. Rethrows what the loading threw. Any thread may call it.
   Batch take(const ShardRequest& request);
   double waited_seconds() const;  // time that callers spent waiting or loading, summed over all threads
+  LoadUse use() const;            // what the loading has taken so far
 
  private:
   struct State;

@@ -2,6 +2,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -13,6 +14,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "data/data.h"
+#include "data/loader_threads.h"
 
 namespace sinew::data {
 namespace {
@@ -50,10 +52,39 @@ struct Prefetcher::State {
   Entries::iterator next = entries.end();                     // the first waiting entry
   int64_t reserved = 0;                                       // bytes of the loading and the ready batches
   double waited = 0;
+  LoadUse use;
   bool stop = false;
   std::vector<std::thread> threads;
+  LoaderThreads wanted;  // the threads after the first wanted.threads() of them rest
+  const double window_seconds;
+  double window_began = system_clock().monotonic_seconds(), window_waited = 0;
+  LoadUse use_at_window;
 
-  State(const Dataset& data, uint64_t key, int64_t bytes) : dataset(data), seed(key), limit(bytes) {}
+  State(const Dataset& data, uint64_t key, int64_t bytes, int64_t first_threads, const Tuning& tuning)
+      : dataset(data),
+        seed(key),
+        limit(bytes),
+        wanted(first_threads, std::max(first_threads, tuning.most_threads)),
+        window_seconds(tuning.window_seconds) {}
+
+  void add_threads() {
+    for (auto index = static_cast<int64_t>(threads.size()); index < wanted.threads(); ++index)
+      threads.emplace_back([this, index] { run(index); });
+  }
+
+  // Called with `mutex`.
+  void tune(double now) {
+    if (now < window_began + window_seconds) return;
+    wanted.after({now - window_began, waited - window_waited, between(use_at_window, use)});
+    window_began = now;
+    window_waited = waited;
+    use_at_window = use;
+    try {
+      add_threads();
+    } catch (...) {  // the machine has no thread or no memory left; fewer threads will do
+    }
+    work.notify_all();
+  }
 
   int64_t bytes_of(const ShardRequest& request) const {
     const DataInfo& info = dataset.info();
@@ -65,7 +96,20 @@ struct Prefetcher::State {
     return row * request.count;
   }
 
-  Batch load(const ShardRequest& request) const {
+  // Called without `mutex`.
+  Batch load(const ShardRequest& request) {
+    LoadUse taken;
+    LoadWatch watch(taken);
+    Batch batch = load_samples(request);
+    taken += batch.use;
+    taken.samples += batch.count();
+    watch.rest(LoadStage::copy);
+    const std::lock_guard lock(mutex);
+    use += taken;
+    return batch;
+  }
+
+  Batch load_samples(const ShardRequest& request) const {
     std::vector<int64_t> samples(static_cast<size_t>(request.count));
     std::iota(samples.begin(), samples.end(), request.first);
     if (request.split == Split::train) {
@@ -107,11 +151,11 @@ struct Prefetcher::State {
     for (std::thread& thread : threads) thread.join();
   }
 
-  void run() {
+  void run(int64_t index) {
     lower_priority();
     std::unique_lock lock(mutex);
     while (true) {
-      work.wait(lock, [&] { return stop || can_load(); });
+      work.wait(lock, [&] { return stop || (index < wanted.threads() && can_load()); });
       if (stop) return;
       const auto entry = next;
       entry->stage = Entry::Stage::loading;
@@ -141,10 +185,13 @@ struct Prefetcher::State {
 };
 
 Prefetcher::Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes)
-    : state_(std::make_unique<State>(dataset, seed, bytes)) {
+    : Prefetcher(dataset, seed, threads, bytes, Tuning()) {}
+
+Prefetcher::Prefetcher(const Dataset& dataset, uint64_t seed, int64_t threads, int64_t bytes, const Tuning& tuning)
+    : state_(std::make_unique<State>(dataset, seed, bytes, threads, tuning)) {
   SINEW_CHECK(threads >= 0 && bytes >= 0, threads, bytes);
   try {
-    for (int64_t i = 0; i < threads; ++i) state_->threads.emplace_back([state = state_.get()] { state->run(); });
+    state_->add_threads();
   } catch (...) {  // the machine has no thread left
     state_->end_threads();
     throw;
@@ -157,8 +204,8 @@ Prefetcher::~Prefetcher() {
 
 void Prefetcher::prefetch(const std::vector<ShardRequest>& requests) {
   State& state = *state_;
-  if (state.threads.empty()) return;
   const std::lock_guard lock(state.mutex);
+  if (state.threads.empty()) return;
   for (const ShardRequest& request : requests) {
     const int64_t bytes = state.bytes_of(request);
     if (request.count == 0 || bytes > state.limit) continue;  // take() itself loads a shard that is too large
@@ -194,9 +241,10 @@ Batch Prefetcher::take(const ShardRequest& request) {
     State& state;
     double began;
     ~Waited() {
-      const double seconds = system_clock().monotonic_seconds() - began;
+      const double now = system_clock().monotonic_seconds();
       const std::lock_guard lock(state.mutex);
-      state.waited += seconds;
+      state.waited += now - began;
+      state.tune(now);
     }
   } waited{state, began};
 
@@ -224,6 +272,13 @@ Batch Prefetcher::take(const ShardRequest& request) {
 double Prefetcher::waited_seconds() const {
   const std::lock_guard lock(state_->mutex);
   return state_->waited;
+}
+
+LoadUse Prefetcher::use() const {
+  const std::lock_guard lock(state_->mutex);
+  LoadUse use = state_->use;
+  use.threads = std::min(state_->wanted.threads(), static_cast<int64_t>(state_->threads.size()));
+  return use;
 }
 
 }  // namespace sinew::data

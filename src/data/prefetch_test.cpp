@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -215,6 +216,50 @@ TEST(Prefetcher, ManyThreadsAnnounceTakeAndClear) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(prefetcher.waited_seconds(), 0);
+}
+
+// A data set on a disk that takes a while to answer, and answers any number of threads.
+class Slow final : public Dataset {
+ public:
+  Slow() { info_.input_shape = {1}; }
+  const DataInfo& info() const override { return info_; }
+  int64_t size(Split) const override { return 1 << 20; }
+  std::string describe(Split, int64_t) const override { return ""; }
+  bool in_memory() const override { return false; }
+  Batch load(Split, std::span<const int64_t> samples, const SampleContext&) const override {
+    Batch batch;
+    batch.samples.assign(samples.begin(), samples.end());
+    batch.input = Array(DType::f32, {batch.count(), 1});
+    batch.target = Array(DType::i64, {batch.count()});
+    LoadWatch watch(batch.use);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    watch.ended(LoadStage::read);
+    return batch;
+  }
+
+ private:
+  DataInfo info_;
+};
+
+// Takes loaded samples until `done` says so, for a bounded time.
+void take_until(Prefetcher& prefetcher, const std::function<bool()>& done) {
+  for (int64_t first = 0; first < 20000 && !done(); first += 32) {
+    std::vector<ShardRequest> requests;
+    for (int64_t i = 0; i < 32; ++i) requests.push_back({Split::val, 0, first + i, 1, false});
+    prefetcher.prefetch(requests);
+    for (const ShardRequest& request : requests) prefetcher.take(request);
+  }
+}
+
+TEST(Prefetcher, LoadsWithMoreThreadsIfTheyWaitForFiles) {
+  const Slow data;
+  Prefetcher prefetcher(data, 1, 1, 1 << 20, {.most_threads = 8, .window_seconds = 0.2});
+  take_until(prefetcher, [&] { return prefetcher.use().threads >= 4; });
+  EXPECT_GE(prefetcher.use().threads, 4);
+  Prefetcher fixed(data, 1, 1, 1 << 20);
+  int windows = 0;
+  take_until(fixed, [&] { return ++windows > 10; });
+  EXPECT_EQ(fixed.use().threads, 1);
 }
 
 }  // namespace
