@@ -1,4 +1,4 @@
-// `sinew data` shows whether data has changed since a run read it, and how the data of two runs differs.
+// `sinew data` shows whether data has changed since a run read it, and how the data of two runs differs. It packs data.
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/size_text.h"
 #include "cli/data_manifest.h"
+#include "cli/data_pack.h"
 #include "cli/options.h"
 #include "cli/registry_place.h"
 #include "report/report.h"
@@ -19,6 +20,7 @@ using registry::DataManifest;
 
 struct Given {
   std::string root = "runs", format = "table";
+  PackOptions pack;
 };
 
 bool is_file(const std::string& path) {
@@ -128,7 +130,7 @@ DataManifest manifest_of(const std::string& name, const Given& given) {
 
 int run_data(const Arguments& arguments) {
   Given given;
-  Options options("data", "Whether data is still what it was, by the SHA-256 of its files");
+  Options options("data", "Whether data is still what it was, by the SHA-256 of its files; and packed data");
   options.about("Files that did not change since the last time are not read again.")
       .verb("status", "WHAT",
             "what a job reads now, compared with the record of its newest run; what a run's job reads now, compared "
@@ -143,10 +145,16 @@ int run_data(const Arguments& arguments) {
               write_output(system_disk(), words[1], to_json(data_manifest_of_path(words[0], given.root)));
               return kDone;
             })
+      .verb("pack", "JOB DIR",
+            "copies the images of a job into tars in DIR, which data.format: webdataset reads, and other programs too",
+            [&](const auto& words) { return pack_data(words[0], words[1], given.pack); })
+      .text("--shard-size", "SIZE", given.pack.shard_size, "pack: the most bytes of a tar")
+      .flag("--decode", given.pack.decode, "pack: store pixels of data.image.size, which need no decoding")
       .text("--root", "DIR", given.root, "directory of the runs")
       .choice("--format", given.format, {"table", "json"}, "of the output")
       .notes("Exit codes: 0 nothing changed; 1 error; 2 usage; 4 something changed.")
-      .example("sinew data status job.yaml");
+      .example("sinew data status job.yaml")
+      .example("sinew data pack job.yaml packed");
   return options.parse(arguments) ? options.run_verb() : kDone;
 }
 

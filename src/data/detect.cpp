@@ -14,6 +14,7 @@
 #include "data/image_files.h"
 #include "data/table_files.h"
 #include "data/text_folder.h"
+#include "data/webdataset.h"
 
 namespace sinew::data {
 namespace {
@@ -64,6 +65,7 @@ std::optional<DetectedFormat> by_folder(const std::string& path) {
   const TablesOfFolder tables = tables_of_folder(path);
   if (tables.format.empty() && has_text_classes(path))
     return DetectedFormat{std::string(kTextFolder), "the folder holds sub-folders of texts"};
+  if (tables.format.empty() && names_tars(path)) return DetectedFormat{"webdataset", "the folder holds tars"};
   if (tables.format.empty()) return std::nullopt;
   return DetectedFormat{tables.format, "the folder holds " + with_commas(tables.count) + " files of this format"};
 }
@@ -120,12 +122,13 @@ DetectedFormat detect_format(const spec::DataSource& train, const spec::DataOpti
                 "set data.format and name the files");
   }
   if (is_file_pattern(path)) {
-    const std::string format = table_format_of(path);
+    const std::string format = names_tars(path) ? "webdataset" : table_format_of(path);
     if (!format.empty()) return {format, "the pattern ends in ." + file_extension(path)};
     throw Error("DATA_UNKNOWN_FORMAT", path + ": the pattern does not tell the format", "set data.format");
   }
   const std::vector<std::byte> head = read_head(path, kHeadBytes);
   refuse_foreign_file(path, text_of(head));
+  if (names_tars(path)) return {"webdataset", "the name ends in .tar"};
   if (is_idx(head)) return {"idx", file_name(path) + " begins like an IDX file"};
   if (auto found = by_name(path, text_of(head), options)) return *found;
   if (auto found = by_content(text_of(head), options)) return *found;

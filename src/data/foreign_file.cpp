@@ -7,6 +7,7 @@
 #include "data/files.h"
 #include "data/image_files.h"
 #include "data/table_files.h"
+#include "data/tar.h"
 
 namespace sinew::data {
 namespace {
@@ -28,6 +29,7 @@ constexpr ForeignKind kPickle = {"a Python pickle",
 constexpr ForeignKind kHdf = {"an HDF5 file", "save its arrays with numpy.savez"};
 constexpr ForeignKind kPdf = {"a PDF document", "give a table (csv, tsv, jsonl), a text or images"};
 constexpr ForeignKind kArchive = {"an archive", "unpack it and give the path of the folder"};
+constexpr ForeignKind kPackedTar = {"a compressed tar", kUnpackTar};
 constexpr ForeignKind kVideo = {"a video", "extract its frames as images, for example with: ffmpeg -i $ %05d.png"};
 constexpr ForeignKind kAudio = {"an audio file", "compute spectrograms of it, and save these as npy, npz or images"};
 constexpr ForeignKind kHeic = {"an image of a kind that Sinew does not decode",
@@ -66,16 +68,15 @@ struct ForeignName {
   const ForeignKind* kind;
 };
 constexpr auto kForeignNames = std::to_array<ForeignName>(
-    {{"xlsx", &kExcel}, {"xls", &kExcel},   {"pkl", &kPickle},    {"pickle", &kPickle}, {"h5", &kHdf},
-     {"hdf5", &kHdf},   {"pdf", &kPdf},     {"zip", &kArchive},   {"tar", &kArchive},   {"tgz", &kArchive},
-     {"7z", &kArchive}, {"rar", &kArchive}, {"mp4", &kVideo},     {"avi", &kVideo},     {"mov", &kVideo},
-     {"mkv", &kVideo},  {"webm", &kVideo},  {"m4v", &kVideo},     {"mpg", &kVideo},     {"mpeg", &kVideo},
-     {"wmv", &kVideo},  {"wav", &kAudio},   {"mp3", &kAudio},     {"flac", &kAudio},    {"ogg", &kAudio},
-     {"m4a", &kAudio},  {"aac", &kAudio},   {"opus", &kAudio},    {"heic", &kHeic},     {"heif", &kHeic},
-     {"avif", &kHeic},  {"jxl", &kHeic},    {"svg", &kHeic},      {"psd", &kHeic},      {"pt", &kModel},
-     {"pt2", &kModel},  {"pth", &kModel},   {"ckpt", &kModel},    {"onnx", &kModel},    {"safetensors", &kModel},
-     {"xz", &kXz},      {"bz2", &kBzip2},   {"libsvm", &kLibsvm}, {"svm", &kLibsvm},    {"svmlight", &kLibsvm},
-     {"arff", &kArff}});
+    {{"xlsx", &kExcel},  {"xls", &kExcel},     {"pkl", &kPickle},  {"pickle", &kPickle},     {"h5", &kHdf},
+     {"hdf5", &kHdf},    {"pdf", &kPdf},       {"zip", &kArchive}, {"tgz", &kPackedTar},     {"7z", &kArchive},
+     {"rar", &kArchive}, {"mp4", &kVideo},     {"avi", &kVideo},   {"mov", &kVideo},         {"mkv", &kVideo},
+     {"webm", &kVideo},  {"m4v", &kVideo},     {"mpg", &kVideo},   {"mpeg", &kVideo},        {"wmv", &kVideo},
+     {"wav", &kAudio},   {"mp3", &kAudio},     {"flac", &kAudio},  {"ogg", &kAudio},         {"m4a", &kAudio},
+     {"aac", &kAudio},   {"opus", &kAudio},    {"heic", &kHeic},   {"heif", &kHeic},         {"avif", &kHeic},
+     {"jxl", &kHeic},    {"svg", &kHeic},      {"psd", &kHeic},    {"pt", &kModel},          {"pt2", &kModel},
+     {"pth", &kModel},   {"ckpt", &kModel},    {"onnx", &kModel},  {"safetensors", &kModel}, {"xz", &kXz},
+     {"bz2", &kBzip2},   {"libsvm", &kLibsvm}, {"svm", &kLibsvm},  {"svmlight", &kLibsvm},   {"arff", &kArff}});
 
 // Signatures that no text begins with. Workbooks, archives and npz are all ZIP files, so only their names tell them
 // apart.
@@ -146,6 +147,8 @@ std::optional<ForeignFile> foreign_file(const std::string& path, std::string_vie
                                   [&](const ForeignName& name) { return name.extension == extension; });
   const auto by_bytes = std::find_if(kSignatures.begin(), kSignatures.end(),
                                      [&](const Signature& start) { return head.starts_with(start.bytes); });
+  // The extension of table.csv.gz is csv, so that of x.tar.gz is tar. Sinew reads a tar only as it is.
+  if (extension == "tar" && !lower_case(path).ends_with(".tar")) return described(kPackedTar, path);
   const bool image = is_image_name(path);
   if (named == kForeignNames.end() && by_bytes == kSignatures.end() && !image) return std::nullopt;
   const ForeignKind& kind = by_bytes != kSignatures.end() ? *by_bytes->kind : image ? kImage : *named->kind;

@@ -17,7 +17,7 @@ namespace sinew::data {
 std::unique_ptr<Dataset> open_arrays(const spec::DataOptions& options, uint64_t seed);  // idx, cifar10/100, npy, npz
 std::unique_ptr<Dataset> open_table(const spec::DataOptions& options, uint64_t seed);   // csv, tsv, jsonl
 std::unique_ptr<Dataset> open_text(const spec::DataOptions& options, uint64_t seed);    // text
-std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed);  // image_folder, image_list
+std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed);  // images in files or tars
 
 // The formats that a job may name, in the order in which `--help` shows them.
 struct Format {

@@ -26,6 +26,7 @@ constexpr ImageFormat kWebp = {webp_size, decode_webp, nullptr, webp_orientation
 constexpr ImageFormat kGif = {gif_size, decode_gif, nullptr, [](ImageBytes) { return 1; }};
 constexpr ImageFormat kBmp = {bmp_size, decode_bmp, nullptr, [](ImageBytes) { return 1; }};
 constexpr ImageFormat kTiff = {tiff_size, decode_tiff, nullptr, tiff_orientation};
+constexpr ImageFormat kNpy = {npy_size, decode_npy, nullptr, [](ImageBytes) { return 1; }};
 
 bool image_begins_with(ImageBytes file, std::string_view bytes, size_t at = 0) {
   return file.size() >= at + bytes.size() && std::memcmp(file.data() + at, bytes.data(), bytes.size()) == 0;
@@ -43,6 +44,7 @@ Decoded<ImageFormat> image_format_of(ImageBytes file) {
       image_begins_with(file, "MM\0+"sv)) {
     return kTiff;
   }
+  if (image_begins_with(file, "\x93NUMPY"sv)) return kNpy;
   std::string start;
   for (size_t i = 0; i < std::min<size_t>(4, file.size()); ++i) {
     char text[8];

@@ -1,5 +1,6 @@
 // Private to data/, for image reading: decodes the bytes of one image file to pixels. The content decides the format:
-// JPEG, PNG, WebP, GIF, BMP or TIFF. It decodes only the first image of an animation or of a file with several pages.
+// JPEG, PNG, WebP, GIF, BMP or TIFF, or a NumPy array of bytes. It decodes only the first image of an animation or of a
+// file with several pages.
 //
 // Any input gives pixels or a message that says why not, and kMaxPixels bounds the memory. The decoder follows PIL's
 // convert("RGB"): it ignores colour profiles and gamma, drops alpha without blending, computes grey as ITU-R 601 luma,
@@ -63,6 +64,16 @@ Decoded<Pixels> decode_image(std::span<const std::byte> file, int64_t channels, 
 // antialiasing: to shrink, it widens the triangle, as torchvision's Resize and PIL's BILINEAR do. Intermediate values
 // are not rounded to bytes.
 void resize_to_floats(const Pixels& pixels, ImageSize size, std::span<float> out);
+// Writes out[i] = from[i] / 255, as resize_to_floats does for an image of the right size.
+void bytes_to_floats(std::span<const uint8_t> from, std::span<float> out);
+// Replaces each value by (value - mean) / std.
+void standardize(std::span<float> values, float mean, float std);
+
+// If the file is an array of bytes with exactly this shape, writes its elements as resize_to_floats would, in one pass,
+// and returns true.
+bool npy_planes_to_floats(std::span<const std::byte> file, int64_t channels, ImageSize size, std::span<float> out);
+// Returns a .npy file of bytes of shape [channels, height, width].
+std::string npy_of_planes(std::span<const uint8_t> planes, int64_t channels, ImageSize size);
 
 // ---- one format each: sizes and pixels as stored, before the EXIF orientation --------------------------------------
 
@@ -78,6 +89,9 @@ Decoded<ImageSize> bmp_size(std::span<const std::byte> file);
 Decoded<Pixels> decode_bmp(std::span<const std::byte> file, int64_t channels);
 Decoded<ImageSize> tiff_size(std::span<const std::byte> file);
 Decoded<Pixels> decode_tiff(std::span<const std::byte> file, int64_t channels);
+// An array of bytes: [height, width], [channels, height, width] or [height, width, channels].
+Decoded<ImageSize> npy_size(std::span<const std::byte> file);
+Decoded<Pixels> decode_npy(std::span<const std::byte> file, int64_t channels);
 
 // The EXIF orientation (Exif 2.3, tag 0x0112): how the stored pixels must be turned and mirrored to be upright. 1: not
 // at all. Each function returns 1 if the file does not say it, or if what it says is damaged.

@@ -46,7 +46,23 @@ Taps triangle_taps(int64_t from, int64_t to, double total) {
   return taps;
 }
 
-void add_row(const uint8_t* __restrict from, float weight, float* __restrict sums, size_t count) {
+// These loops have no sum across elements, so wider vectors give the same bits. The macro is empty with
+// ThreadSanitizer: the loader would choose a clone before ThreadSanitizer is initialised, and crash.
+#if defined(__SANITIZE_THREAD__) || defined(__clang__)
+#define SINEW_PIXEL_CLONES
+#else
+#define SINEW_PIXEL_CLONES __attribute__((target_clones("avx2", "default"), optimize("O3")))
+#endif
+
+SINEW_PIXEL_CLONES void divide_bytes(const uint8_t* __restrict from, float* __restrict to, size_t count) {
+  for (size_t i = 0; i < count; ++i) to[i] = static_cast<float>(static_cast<int32_t>(from[i])) / 255.0f;
+}
+
+SINEW_PIXEL_CLONES void standardize_floats(float* values, size_t count, float mean, float std) {
+  for (size_t i = 0; i < count; ++i) values[i] = (values[i] - mean) / std;
+}
+
+SINEW_PIXEL_CLONES void add_row(const uint8_t* __restrict from, float weight, float* __restrict sums, size_t count) {
   for (size_t i = 0; i < count; ++i) sums[i] += weight * static_cast<float>(static_cast<int32_t>(from[i]));
 }
 
@@ -85,6 +101,15 @@ void to_floats(const Pixels& pixels, std::span<float> out) {
 }
 
 }  // namespace
+
+void bytes_to_floats(std::span<const uint8_t> from, std::span<float> out) {
+  SINEW_CHECK(from.size() == out.size(), from.size(), out.size());
+  divide_bytes(from.data(), out.data(), from.size());
+}
+
+void standardize(std::span<float> values, float mean, float std) {
+  standardize_floats(values.data(), values.size(), mean, std);
+}
 
 void resize_to_floats(const Pixels& pixels, ImageSize size, std::span<float> out) {
   SINEW_CHECK(pixels.channels == 1 || pixels.channels == 3, pixels.channels);

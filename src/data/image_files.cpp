@@ -8,6 +8,7 @@
 
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/joined.h"
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "data/files.h"
@@ -34,8 +35,16 @@ uint64_t size_of_image(const std::string& path) {
   return system_disk().size(path);
 }
 
-void collect(const std::string& root, const std::string& folder, const std::string& label, int depth,
-             ImageListing& listing) {
+// Where collect() puts what it finds, and what it says about it.
+struct Collected {
+  const ImageHome* home;
+  const std::string* label;
+  ImageListing& listing;
+  ImageTexts& texts;
+};
+
+void collect(const std::string& folder, int depth, Collected& to) {
+  const std::string& root = to.home->path;
   if (depth > kMaxDepth) {
     throw Error("DATA_BAD_SOURCE", (fs::path(root) / folder).string() + " is nested too deep",
                 "look for a link that leads back to a parent folder");
@@ -44,12 +53,12 @@ void collect(const std::string& root, const std::string& folder, const std::stri
     if (entry.name.starts_with('.')) continue;  // hidden files such as .DS_Store and ._photo.jpg
     const std::string name = folder.empty() ? entry.name : folder + "/" + entry.name;
     if (entry.directory) {
-      collect(root, name, label, depth + 1, listing);
+      collect(name, depth + 1, to);
     } else if (is_image_name(entry.name)) {
-      const std::string path = (fs::path(root) / name).string();
-      listing.files.push_back({path, path.size() - name.size(), size_of_image(path), label, 0});
+      const uint64_t bytes = size_of_image((fs::path(root) / name).string());
+      to.listing.files.push_back({.home = to.home, .label = to.label, .name = to.texts.name(name), .bytes = bytes});
     } else {
-      leave_out(name, listing);
+      leave_out(name, to.listing);
     }
   }
 }
@@ -86,13 +95,6 @@ bool parse_line(std::string_view line, const std::string& where, bool first, std
   return true;
 }
 
-// Refuses class names that are not UTF-8. Otherwise writing them to model.json would fail after the training.
-void check_label(std::string_view label, const std::string& where) {
-  if (first_invalid_utf8(label) == std::string_view::npos) return;
-  throw Error("DATA_NOT_UTF8", where + ": the class '" + printable_start(label) + "' is not UTF-8",
-              "rename it, for example with convmv or iconv");
-}
-
 bool whole_number(const std::string& text, int64_t& number) {
   const char* end = text.data() + text.size();
   const auto result = std::from_chars(text.data(), end, number);
@@ -101,10 +103,47 @@ bool whole_number(const std::string& text, int64_t& number) {
 
 }  // namespace
 
+const ImageHome* ImageTexts::home(const std::string& path, bool tar) {
+  homes_.push_back({path, tar ? &reader_ : nullptr});
+  return &homes_.back();
+}
+
+const std::string* ImageTexts::label(std::string_view text) {
+  const auto found = labels_.find(text);
+  return found != labels_.end() ? &*found : &*labels_.emplace(text).first;
+}
+
+std::string_view ImageTexts::name(std::string_view text) {
+  constexpr size_t kTogether = 1 << 16;
+  if (names_.empty() || names_.back().capacity() - names_.back().size() < text.size())
+    names_.emplace_back().reserve(std::max(kTogether, text.size()));
+  std::string& block = names_.back();
+  block += text;  // within the capacity, so that the names before it stay where they are
+  return std::string_view(block).substr(block.size() - text.size());
+}
+
+std::string ImageFile::path() const {
+  return home->tar != nullptr ? home->path + ':' + std::string(name) : (fs::path(home->path) / name).string();
+}
+
+std::string ImageFile::place() const {
+  return line == 0 ? path() : path() + " (line " + std::to_string(line) + " of the list)";
+}
+
+uint64_t checksum_of(std::span<const std::byte> bytes) {
+  return std::max<uint64_t>(1, digest_of(bytes).low);
+}
+
+void check_label(std::string_view label, const std::string& where) {
+  if (first_invalid_utf8(label) == std::string_view::npos) return;
+  throw Error("DATA_NOT_UTF8", where + ": the class '" + printable_start(label) + "' is not UTF-8",
+              "rename it, for example with convmv or iconv");
+}
+
 std::optional<double> ImageFile::label_number() const {
-  const char* end = label.data() + label.size();
+  const char* end = label->data() + label->size();
   double number = 0;
-  const auto result = std::from_chars(label.data(), end, number);
+  const auto result = std::from_chars(label->data(), end, number);
   if (result.ec != std::errc() || result.ptr != end || !std::isfinite(number)) return std::nullopt;
   return number;
 }
@@ -122,6 +161,18 @@ std::string ImageListing::left_out_text() const {
     text = with_commas(loose) + (loose == 1 ? " image is" : " images are") + " left out, because " +
            (loose == 1 ? "it is" : "they are") + " in no folder of a class: " + printable_start(first_loose, 200) +
            (loose > 1 ? ", ..." : "");
+  if (!unread_tars.empty())
+    text += (text.empty() ? "" : "; ") + with_commas(static_cast<int64_t>(unread_tars.size())) +
+            (unread_tars.size() == 1 ? " tar is" : " tars are") +
+            " left out, because the name has no word such as train, val or test, but those of others do: " +
+            joined(std::span(unread_tars).first(std::min(unread_tars.size(), kNamedLeftOut)), ", ",
+                   [](const std::string& name) { return printable_start(name, 200); }) +
+            (unread_tars.size() > kNamedLeftOut ? ", ..." : "");
+  if (links > 0)
+    text += (text.empty() ? "" : "; ") + with_commas(links) + (links == 1 ? " link is" : " links are") +
+            " left out, because a link in a tar has no content: " + printable_start(first_link, 200) +
+            (links > 1 ? ", ..." : "") + " (write the tar with tar " +
+            (hard_links ? "--hard-dereference)" : "--dereference)");
   if (left_out == 0) return text;
   text += (text.empty() ? "" : "; ") + std::to_string(left_out) + (left_out == 1 ? " file is" : " files are") +
           " left out, because the name is not that of a JPEG, PNG, WebP, GIF, BMP or TIFF image: ";
@@ -140,12 +191,13 @@ void refuse_no_images(const std::string& folder, const ImageListing& listing, co
   throw Error("DATA_EMPTY", folder + " holds no image (JPEG, PNG, WebP, GIF, BMP or TIFF)", hint);
 }
 
-void collect_images(const std::string& root, const std::string& folder, const std::string& label,
-                    ImageListing& listing) {
-  collect(root, folder, label, 0, listing);
+void collect_images(const std::string& root, const std::string& folder, const std::string& label, ImageListing& listing,
+                    ImageTexts& texts) {
+  Collected to{texts.home(root, false), texts.label(label), listing, texts};
+  collect(folder, 0, to);
 }
 
-ImageListing list_image_folder(const std::string& folder) {
+ImageListing list_image_folder(const std::string& folder, ImageTexts& texts) {
   ImageListing listing;
   for (const Disk::Entry& entry : system_disk().list(folder)) {
     if (entry.name.starts_with('.')) continue;
@@ -160,7 +212,7 @@ ImageListing list_image_folder(const std::string& folder) {
     check_label(entry.name, printable_start(folder + "/" + entry.name, 4096));
     const size_t before = listing.files.size();
     ImageListing of_class;
-    collect_images(folder, entry.name, entry.name, of_class);
+    collect_images(folder, entry.name, entry.name, of_class, texts);
     if (of_class.files.empty()) {
       refuse_no_images(folder + "/" + entry.name, of_class,
                        "each folder of an image_folder is a class; remove the empty one");
@@ -172,7 +224,7 @@ ImageListing list_image_folder(const std::string& folder) {
       if (listing.first_left_out.size() < kNamedLeftOut) listing.first_left_out.push_back(name);
     }
     std::sort(listing.files.begin() + static_cast<int64_t>(before), listing.files.end(),
-              [](const ImageFile& a, const ImageFile& b) { return a.path < b.path; });
+              [](const ImageFile& a, const ImageFile& b) { return a.name < b.name; });
   }
   if (listing.files.empty()) {
     const bool loose = listing.loose > 0;
@@ -207,11 +259,11 @@ std::vector<std::string> image_lists_in(const std::string& folder) {
   return found;
 }
 
-std::vector<ImageFile> list_image_list(const std::string& path) {
+std::vector<ImageFile> list_image_list(const std::string& path, ImageTexts& texts) {
   const std::vector<std::byte> bytes = system_disk().read(path);
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  const fs::path base = fs::path(path).parent_path();
+  const ImageHome* base = texts.home(fs::path(path).parent_path().string(), false);
   std::vector<ImageFile> files;
   bool first = true;
   for (int64_t line = 1; !text.empty(); ++line) {
@@ -220,10 +272,10 @@ std::vector<ImageFile> list_image_list(const std::string& path) {
     std::string name, label;
     if (parse_line(text.substr(0, end), where, first, name, label)) {
       check_label(label, where);
-      const std::string file = (base / name).string();
+      ImageFile file{.home = base, .label = texts.label(label), .name = texts.name(name), .line = line};
       try {
-        files.push_back(
-            {file, file.size() - std::min(file.size(), name.size()), system_disk().size(file), label, line});
+        file.bytes = system_disk().size(file.path());
+        files.push_back(file);
       } catch (const Error& error) {
         throw Error("DATA_UNREADABLE_FILE", where + ": " + error.what(),
                     "write the paths in a list relative to the folder of the list");
@@ -236,17 +288,21 @@ std::vector<ImageFile> list_image_list(const std::string& path) {
   return files;
 }
 
+bool are_whole_numbers(const std::vector<std::string>& names) {
+  int64_t number = 0;
+  return std::ranges::all_of(names, [&](const std::string& name) { return whole_number(name, number); });
+}
+
 std::vector<std::string> class_names_of(const std::vector<ImageFile>& files) {
   std::vector<std::string> names;
   for (const ImageFile& file : files) {
-    if (names.empty() || names.back() != file.label) names.push_back(file.label);
+    if (names.empty() || names.back() != *file.label) names.push_back(*file.label);
   }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   int64_t a = 0, b = 0;
-  const bool folder = !files.empty() && files.front().line == 0;
-  if (!folder &&
-      std::all_of(names.begin(), names.end(), [&](const std::string& name) { return whole_number(name, a); })) {
+  const bool folder = !files.empty() && files.front().line == 0 && files.front().home->tar == nullptr;
+  if (!folder && are_whole_numbers(names)) {
     std::stable_sort(names.begin(), names.end(), [&](const std::string& left, const std::string& right) {
       return whole_number(left, a) && whole_number(right, b) && a < b;
     });
@@ -254,14 +310,29 @@ std::vector<std::string> class_names_of(const std::vector<ImageFile>& files) {
   return names;
 }
 
-std::vector<std::byte> read_image_file(const ImageFile& file) {
+std::string refused_array(const ImageFile& file, std::span<const std::byte> bytes) {
+  constexpr std::string_view kArrayStart = "\x93NUMPY";
+  if (file.home->tar != nullptr ||
+      !text_of(bytes.first(std::min(bytes.size(), kArrayStart.size()))).starts_with(kArrayStart))
+    return "";
+  return "not a JPEG, PNG, WebP, GIF, BMP or TIFF image, but a NumPy array";
+}
+
+std::span<const std::byte> read_image_file(const ImageFile& file, std::vector<std::byte>& buffer) {
   if (file.bytes > kMaxFileBytes) {
     throw Error("DATA_FILE_TOO_LARGE",
-                file.path + " has " + std::to_string(file.bytes >> 20) + " MiB; Sinew reads images of up to " +
+                file.path() + " has " + std::to_string(file.bytes >> 20) + " MiB; Sinew reads images of up to " +
                     std::to_string(kMaxFileBytes >> 20) + " MiB",
                 "remove it from the dataset");
   }
-  return system_disk().read(file.path);
+  if (file.home->tar == nullptr) {
+    buffer = system_disk().read(file.path());
+    return buffer;
+  }
+  if (buffer.size() < file.bytes) buffer.resize(static_cast<size_t>(file.bytes));
+  const auto bytes = std::span(buffer).first(static_cast<size_t>(file.bytes));
+  file.home->tar->read(file.home->path, file.offset, bytes);
+  return bytes;
 }
 
 }  // namespace sinew::data

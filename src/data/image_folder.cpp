@@ -1,10 +1,11 @@
-// Opens image datasets: a folder for each class, or a list of paths and labels. Files are decoded at each load.
+// Opens image datasets: a folder for each class, a list of paths and labels, or tars. Images are decoded at each load.
 #include "data/image_folder.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -13,22 +14,17 @@
 #include "data/inference.h"
 #include "data/splits.h"
 #include "data/target_rounding.h"
+#include "data/webdataset.h"
 
 namespace sinew::data {
 namespace {
 
-struct ImageSplit {
-  std::vector<ImageFile> files;
-  std::vector<int64_t> classes;  // classification
-  std::vector<float> values;     // regression
-};
-
 class ImageDataset : public Dataset {
  public:
-  ImageDataset(DataInfo info, std::array<ImageSplit, 3> splits, ImageShape shape, Normalization normalization,
-               const spec::DataOptions& options)
-      : info_(std::move(info)),
-        splits_(std::move(splits)),
+  ImageDataset(ListedImages images, ImageShape shape, Normalization normalization, const spec::DataOptions& options)
+      : info_(std::move(images.info)),
+        texts_(std::move(images.texts)),
+        splits_(std::move(images.splits)),
         shape_(shape),
         normalization_(std::move(normalization)),
         augment_(options.augment),
@@ -37,7 +33,7 @@ class ImageDataset : public Dataset {
   const DataInfo& info() const override { return info_; }
   int64_t size(Split split) const override { return static_cast<int64_t>(split_of(split).files.size()); }
   Batch load(Split split, std::span<const int64_t> samples, const SampleContext& context) const override;
-  std::string describe(Split split, int64_t sample) const override { return file_of(split, sample).name(); }
+  std::string describe(Split split, int64_t sample) const override { return std::string(file_of(split, sample).name); }
   bool in_memory() const override { return false; }
 
  private:
@@ -49,6 +45,7 @@ class ImageDataset : public Dataset {
   Array targets_of(Split split, const std::vector<int64_t>& samples) const;
 
   DataInfo info_;
+  std::shared_ptr<const ImageTexts> texts_;
   std::array<ImageSplit, 3> splits_;
   ImageShape shape_;
   Normalization normalization_;
@@ -77,19 +74,22 @@ Batch ImageDataset::load(Split split, std::span<const int64_t> samples, const Sa
   };
   batch.input = Array(DType::f32, shape_for(samples.size()));
   const auto row_size = static_cast<size_t>(shape_.count());
+  std::vector<std::byte> buffer;
   for (const int64_t sample : samples) {
     const ImageFile& file = file_of(split, sample);
     const std::span<float> row(batch.input.as<float>() + batch.samples.size() * row_size, row_size);
-    if (const std::string why = decode_sample(file, shape_, row); !why.empty()) {
+    if (const std::string why = decode_sample(file, shape_, row, buffer, &batch.use); !why.empty()) {
       if (!skip_corrupt_) fail_corrupt(file, why);
-      batch.skipped.push_back({sample, file.name() + ": " + why});
+      batch.skipped.push_back({sample, std::string(file.name) + ": " + why});
       continue;
     }
+    LoadWatch watch(batch.use);
     if (context.augment && split == Split::train) {
       augment_image(augment_, augment_key(context.seed, context.epoch, sample), row, shape_.channels,
                     shape_.size.height, shape_.size.width);
     }
     normalization_.apply(row);
+    watch.ended(LoadStage::augment);
     batch.samples.push_back(sample);
   }
   if (batch.samples.size() < samples.size()) {
@@ -103,21 +103,33 @@ Batch ImageDataset::load(Split split, std::span<const int64_t> samples, const Sa
 }
 
 // Lists the files of a split, and adds a note about files that are left out.
-std::vector<ImageFile> list_files(const std::string& format, const spec::DataSource& source, Split split,
-                                  DataInfo& info) {
+ImageListing list_files(const std::string& format, const spec::DataSource& source, Split split, ListedImages& images) {
   if (source.path.empty()) {
     throw Error("DATA_BAD_SOURCE", "data.format: " + format + " needs a path:, not images: and labels:",
-                "name the folder or the list as path:");
+                "name the folder, the list or the tars as path:");
   }
-  if (format == "image_list") return list_image_list(source.path);
-  ImageListing listing = list_image_folder(source.path);
-  if (listing.left_out + listing.loose > 0) info.notes.push_back(to_string(split) + ": " + listing.left_out_text());
-  return std::move(listing.files);
+  ImageListing listing;
+  if (format == "image_list") {
+    listing.files = list_image_list(source.path, *images.texts);
+  } else if (format == "webdataset") {
+    listing = list_webdataset(source.path, split, *images.texts);
+  } else {
+    listing = list_image_folder(source.path, *images.texts);
+  }
+  if (const std::string note = listing.left_out_text(); !note.empty())
+    images.info.notes.push_back(to_string(split) + ": " + note);
+  return listing;
 }
 
-// The folders of an image_folder are classes. The labels of a list are numbers to predict if the job says so. If the
-// job says auto, they are numbers if all of them parse as numbers and at least one has a fraction.
-Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& train, spec::Reasons& reasons) {
+[[noreturn]] void refuse_classes(const std::string& path) {
+  throw Error("DATA_BAD_OPTION", path + ": is packed with names of classes, which are no numbers to predict",
+              "set data.task: classification, or pack a job with data.task: regression");
+}
+
+// The folders of an image_folder are classes. The labels of a list or of tars are numbers to predict if the job says
+// so. If the index of a pack names classes, they are classes. If the job says auto, they are numbers if all of them
+// parse as numbers and at least one has a fraction.
+Task task_of(const spec::DataOptions& options, const ImageListing& train, spec::Reasons& reasons) {
   if (options.format == "image_folder") {
     if (options.task == "regression") {
       throw Error("DATA_BAD_OPTION", "data.task is regression, but the folders of an image_folder are classes",
@@ -126,9 +138,14 @@ Task task_of(const spec::DataOptions& options, const std::vector<ImageFile>& tra
     reasons["data.task"] = "each folder is a class";
     return Task::classification;
   }
+  if (!train.class_names.empty()) {  // the names may be numbers, but they are names
+    if (options.task == "regression") refuse_classes(options.train.path);
+    reasons["data.task"] = "the index of the pack names the classes";
+    return Task::classification;
+  }
   if (options.task != "auto") return options.task == "regression" ? Task::regression : Task::classification;
   bool numbers = true, fractions = false;
-  for (const ImageFile& file : train) {
+  for (const ImageFile& file : train.files) {
     const std::optional<double> number = file.label_number();
     numbers = numbers && number;
     fractions = fractions || (numbers && *number != std::floor(*number));
@@ -148,22 +165,47 @@ ClassIndex index_of(const std::vector<std::string>& names) {
   return index;
 }
 
-// Returns the files of train, val and test. A split without files of its own takes a fraction of the training files.
-std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed,
-                                      DataInfo& info) {
-  std::array<ImageSplit, 3> splits;
-  if (options.val.given()) splits[1].files = list_files(options.format, options.val, Split::val, info);
-  if (options.test.given()) splits[2].files = list_files(options.format, options.test, Split::test, info);
+// A folder of tars whose names say no split is read whole for each split that names it.
+void refuse_shared_tars(const std::vector<ImageFile>& train, const std::array<ImageSplit, 3>& others) {
+  std::map<std::string_view, const std::vector<ImageFile>*> of_tar;
+  for (const std::vector<ImageFile>* files : {&train, &others[1].files, &others[2].files}) {
+    const ImageHome* last = nullptr;
+    for (const ImageFile& file : *files) {
+      if (file.home->tar == nullptr) break;
+      if (file.home == last) continue;
+      last = file.home;
+      if (of_tar.emplace(last->path, files).first->second == files) continue;
+      throw Error("DATA_BAD_SOURCE", last->path + ": belongs to two splits of the job",
+                  "name the tars of each split, for example path: data/val-{000000..000009}.tar");
+    }
+  }
+}
+
+// Puts the files of train, val and test into images.splits. A split without files of its own takes a fraction of the
+// training files.
+void list_splits(const spec::DataOptions& options, std::vector<ImageFile> all, uint64_t seed, ListedImages& images) {
+  DataInfo& info = images.info;
+  std::array<ImageSplit, 3>& splits = images.splits;
+  const auto list = [&](const spec::DataSource& source, Split split) {
+    if (!source.given()) return;
+    ImageListing listing = list_files(options.format, source, split, images);
+    if (info.task == Task::regression && !listing.class_names.empty()) refuse_classes(source.path);
+    splits[static_cast<size_t>(split)].files = std::move(listing.files);
+  };
+  list(options.val, Split::val);
+  list(options.test, Split::test);
+  refuse_shared_tars(all, images.splits);
   SplitRequest request = split_request(options, static_cast<int64_t>(all.size()), seed);
   std::vector<int64_t> classes;
   if (options.stratify && info.task == Task::classification) {
     const ClassIndex index = index_of(info.class_names);
-    for (const ImageFile& file : all) classes.push_back(index.at(file.label));
+    for (const ImageFile& file : all) classes.push_back(index.at(*file.label));
     request.classes = classes;
   }
   const SplitIndices indices = split_samples(request, info.notes);
   const auto take = [&](const std::vector<int64_t>& from, std::vector<ImageFile>& to) {
-    for (const int64_t i : from) to.push_back(std::move(all[static_cast<size_t>(i)]));
+    to.reserve(to.size() + from.size());
+    for (const int64_t i : from) to.push_back(all[static_cast<size_t>(i)]);
   };
   take(indices.val, splits[1].files);
   take(indices.test, splits[2].files);
@@ -172,7 +214,6 @@ std::array<ImageSplit, 3> list_splits(const spec::DataOptions& options, std::vec
     throw Error("DATA_EMPTY", "no image is left for training after the split",
                 "lower data.split.val and data.split.test");
   }
-  return splits;
 }
 
 // Sets the class of every file. info.class_names lists the classes of all training files before the split, because val
@@ -186,12 +227,13 @@ void set_classes(const std::string& path, std::array<ImageSplit, 3>& splits, Dat
                 "add a folder, or lines of the list, for each other class");
   for (ImageSplit& split : splits) {
     for (const ImageFile& file : split.files) {
-      const auto found = index.find(file.label);
+      const auto found = index.find(*file.label);
       if (found == index.end()) {
         throw Error("DATA_UNKNOWN_CLASS",
-                    file.place() + ": class '" + file.label + "' is not among the " + std::to_string(info.classes) +
+                    file.place() + ": class '" + *file.label + "' is not among the " + std::to_string(info.classes) +
                         " classes of data.train",
-                    "add training images of that class, or remove the class here");
+                    "add training images of that class, or remove the class here" +
+                        std::string(file.home->tar != nullptr ? kClassesOfIndex : ""));
       }
       split.classes.push_back(found->second);
     }
@@ -205,7 +247,7 @@ void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
     for (const ImageFile& file : split.files) {
       const std::optional<double> number = file.label_number();
       if (!number) {
-        throw Error("DATA_BAD_TARGET", file.place() + ": '" + file.label + "' is not a number",
+        throw Error("DATA_BAD_TARGET", file.place() + ": '" + *file.label + "' is not a number",
                     "data.task: regression needs numbers; correct the label, or set data.task: classification");
       }
       split.values.push_back(static_cast<float>(*number));
@@ -216,14 +258,17 @@ void set_values(std::array<ImageSplit, 3>& splits, DataInfo& info) {
   set_target_moments(splits[0].values, info);
 }
 
-// Adds two things to the digests: the names, sizes and labels of all files of one split, and the content of up to 64 of
-// them. Reading every image to open a dataset would take as long as an epoch.
+// Adds two things to the digests: the names, sizes, labels and, if they are known, checksums of all files of one split,
+// and the content of up to 64 of them. Reading every image to open a dataset would take as long as an epoch.
 void add_identity(const std::vector<ImageFile>& files, std::string text, std::vector<Digest>& digests) {
   for (const ImageFile& file : files)
-    text += file.name() + "\t" + std::to_string(file.bytes) + "\t" + file.label + "\n";
+    text += std::string(file.name) + "\t" + std::to_string(file.bytes) + "\t" + *file.label +
+            (file.checksum != 0 ? "\t" + std::to_string(file.checksum) : "") + "\n";
   digests.push_back(digest_of(text));
   const size_t probes = std::min<size_t>(64, files.size());
-  for (size_t i = 0; i < probes; ++i) digests.push_back(digest_of(read_image_file(files[i * files.size() / probes])));
+  std::vector<std::byte> buffer;
+  for (size_t i = 0; i < probes; ++i)
+    digests.push_back(digest_of(read_image_file(files[i * files.size() / probes], buffer)));
 }
 
 // The digest covers every split, because metrics on different images cannot be compared.
@@ -247,31 +292,40 @@ int64_t measuring_threads(const spec::DataOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed) {
-  DataInfo info;
+ListedImages list_images(const spec::DataOptions& options, uint64_t seed) {
+  ListedImages images;
+  DataInfo& info = images.info;
   info.format = options.format;
-  std::vector<ImageFile> files = list_files(options.format, options.train, Split::train, info);
-  info.task = task_of(options, files, info.reasons);
-  if (info.task == Task::classification) info.class_names = class_names_of(files);
-  std::array<ImageSplit, 3> splits = list_splits(options, std::move(files), seed, info);
+  ImageListing train = list_files(options.format, options.train, Split::train, images);
+  info.task = task_of(options, train, info.reasons);
+  if (info.task == Task::classification)
+    info.class_names = train.class_names.empty() ? class_names_of(train.files) : std::move(train.class_names);
+  list_splits(options, std::move(train.files), seed, images);
   if (info.task == Task::classification) {
-    set_classes(options.train.path, splits, info);
+    set_classes(options.train.path, images.splits, info);
   } else {
-    set_values(splits, info);
+    set_values(images.splits, info);
   }
-  const ImageShape shape = shape_of(options, splits[0].files, info.reasons);
+  info.train_size = static_cast<int64_t>(images.splits[0].files.size());
+  info.val_size = static_cast<int64_t>(images.splits[1].files.size());
+  info.test_size = static_cast<int64_t>(images.splits[2].files.size());
+  return images;
+}
+
+std::unique_ptr<Dataset> open_images(const spec::DataOptions& options, uint64_t seed) {
+  ListedImages images = list_images(options, seed);
+  DataInfo& info = images.info;
+  const std::vector<ImageFile>& train = images.splits[0].files;
+  const ImageShape shape = shape_of(options, train, info.reasons);
   Normalization normalization;
   if (options.normalize == "auto") {
-    normalization = measure_normalization(splits[0].files, shape, options.on_corrupt == "skip",
-                                          measuring_threads(options), info.reasons);
+    normalization =
+        measure_normalization(train, shape, options.on_corrupt == "skip", measuring_threads(options), info.reasons);
   }
   info.input_shape = {shape.channels, shape.size.height, shape.size.width};
   info.preparation = image_preparation(shape, normalization);
-  info.train_size = static_cast<int64_t>(splits[0].files.size());
-  info.val_size = static_cast<int64_t>(splits[1].files.size());
-  info.test_size = static_cast<int64_t>(splits[2].files.size());
-  info.digest = identity_of(splits, shape, options_digest(options, seed));
-  return std::make_unique<ImageDataset>(std::move(info), std::move(splits), shape, std::move(normalization), options);
+  info.digest = identity_of(images.splits, shape, options_digest(options, seed));
+  return std::make_unique<ImageDataset>(std::move(images), shape, std::move(normalization), options);
 }
 
 }  // namespace sinew::data

@@ -2,6 +2,8 @@
 // loading both use this.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +13,10 @@
 
 namespace sinew::data {
 
+// The end of the hint about an unknown class of a tar.
+inline constexpr char kClassesOfIndex[] =
+    "; if the tars come from sinew data pack, copy pack.index beside them: it names their classes";
+
 // The shape of every sample, and whether files of another size are resized to it.
 struct ImageShape {
   ImageSize size;
@@ -19,9 +25,27 @@ struct ImageShape {
   int64_t count() const { return channels * size.height * size.width; }
 };
 
+// The files of one split, and the target of each.
+struct ImageSplit {
+  std::vector<ImageFile> files;
+  std::vector<int64_t> classes;  // classification
+  std::vector<float> values;     // regression
+};
+
+// The files of a job, before any of them is read.
+struct ListedImages {
+  DataInfo info;  // task, classes, sizes and notes
+  std::shared_ptr<ImageTexts> texts = std::make_shared<ImageTexts>();
+  std::array<ImageSplit, 3> splits;
+};
+ListedImages list_images(const spec::DataOptions& options, uint64_t seed);
+
 // Decodes one file into `out` ([channels, height, width] in [0, 1]). Returns "", or the reason why the file's bytes do
-// not decode. Throws Error if the file cannot be read, or if it has another size and `shape.stretch` is false.
-std::string decode_sample(const ImageFile& file, const ImageShape& shape, std::span<float> out);
+// not decode, or are not those that were packed. Throws Error if the file cannot be read, or if it has another size and
+// `shape.stretch` is false. The bytes of the file may be read into `buffer`. Adds to `use`, unless it is null, what
+// reading and decoding took.
+std::string decode_sample(const ImageFile& file, const ImageShape& shape, std::span<float> out,
+                          std::vector<std::byte>& buffer, LoadUse* use = nullptr);
 
 // Throws the Error for a sample whose bytes do not decode, in a job that does not skip such samples.
 [[noreturn]] void fail_corrupt(const ImageFile& file, const std::string& why);

@@ -33,9 +33,12 @@ ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, sp
   const ImageFile* first = nullptr;
   ImageSize size;
   const std::vector<int64_t> probes = spread(static_cast<int64_t>(train.size()), kMaxProbes);
+  std::vector<std::byte> buffer;
   for (const int64_t i : probes) {
     const ImageFile& file = train[static_cast<size_t>(i)];
-    const Decoded<ImageSize> found = image_size(read_image_file(file));
+    const std::span<const std::byte> bytes = read_image_file(file, buffer);
+    const std::string refused = refused_array(file, bytes);
+    const Decoded<ImageSize> found = refused.empty() ? image_size(bytes) : Undecodable{refused};
     if (!found && !skip_corrupt) fail_corrupt(file, found.error());
     if (!found) continue;
     if (first == nullptr) {
@@ -43,14 +46,14 @@ ImageSize common_size(const std::vector<ImageFile>& train, bool skip_corrupt, sp
       size = *found;
     } else if (*found != size) {
       throw Error("DATA_SHAPE_MISMATCH",
-                  "the images differ in size: " + first->path + " is " + text_of(size) + ", " + file.path + " is " +
+                  "the images differ in size: " + first->path() + " is " + text_of(size) + ", " + file.path() + " is " +
                       text_of(*found) + " (width x height)",
                   "set data.image.size: [height, width], for example [224, 224]");
     }
   }
   if (first == nullptr) {
     throw Error("DATA_CORRUPT_IMAGE",
-                "none of " + std::to_string(probes.size()) + " images decodes; the first is " + train.front().path,
+                "none of " + std::to_string(probes.size()) + " images decodes; the first is " + train.front().path(),
                 "check that the files are JPEG, PNG, WebP, GIF, BMP or TIFF images");
   }
   reasons["data.image.size"] = "all " + std::to_string(probes.size()) + " inspected files are " + text_of(size);
@@ -63,8 +66,9 @@ struct Sums {
   bool counted = false;
 };
 
-Sums sums_of(const ImageFile& file, const ImageShape& shape, bool skip_corrupt, std::vector<float>& pixels) {
-  const std::string why = decode_sample(file, shape, pixels);
+Sums sums_of(const ImageFile& file, const ImageShape& shape, bool skip_corrupt, std::vector<float>& pixels,
+             std::vector<std::byte>& buffer) {
+  const std::string why = decode_sample(file, shape, pixels, buffer);
   if (!why.empty() && !skip_corrupt) fail_corrupt(file, why);
   Sums sums{std::vector<double>(static_cast<size_t>(shape.channels)), {}, why.empty()};
   sums.square = sums.sum;
@@ -93,9 +97,10 @@ std::vector<Sums> sums_of_all(const std::vector<ImageFile>& files, const std::ve
   std::atomic<bool> failed = false;
   const auto work = [&] {
     std::vector<float> pixels(static_cast<size_t>(shape.count()));
+    std::vector<std::byte> buffer;
     for (size_t i = next++; i < chosen.size() && !failed; i = next++) {
       try {
-        results[i] = sums_of(files[static_cast<size_t>(chosen[i])], shape, skip_corrupt, pixels);
+        results[i] = sums_of(files[static_cast<size_t>(chosen[i])], shape, skip_corrupt, pixels, buffer);
       } catch (...) {
         failures[i] = std::current_exception();
         failed = true;
@@ -150,7 +155,7 @@ Normalization measure_normalization(const std::vector<ImageFile>& files, const I
   int64_t images = 0;
   for (const Sums& sums : results) images += sums.counted ? 1 : 0;
   if (images == 0) {
-    throw Error("DATA_CORRUPT_IMAGE", "none of the training images decodes; the first is " + files.front().path,
+    throw Error("DATA_CORRUPT_IMAGE", "none of the training images decodes; the first is " + files.front().path(),
                 "check that the files are JPEG, PNG, WebP, GIF, BMP or TIFF images");
   }
   const auto pixels = static_cast<double>(images * shape.size.height * shape.size.width);

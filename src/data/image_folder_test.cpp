@@ -69,6 +69,26 @@ TEST_F(Images, PixelsEqualThoseOfTheFile) {
   }
 }
 
+TEST_F(Images, ABatchSaysWhatItsLoadingTook) {
+  put_classes(2);
+  const auto dataset = open_images(options(), 1);
+  const std::vector<int64_t> all = everything(*dataset, Split::train);
+  const Batch batch = dataset->load(Split::train, all, {});
+  int64_t bytes = 0;
+  for (const auto& file : fs::recursive_directory_iterator(path("train")))
+    bytes += file.is_regular_file() ? static_cast<int64_t>(file.file_size()) : 0;
+  EXPECT_EQ(batch.use.read_bytes, bytes);
+  EXPECT_GT(batch.use[LoadStage::read], 0);
+  EXPECT_GT(batch.use[LoadStage::decode], 0);
+  EXPECT_GE(batch.use.read_seconds, 0);
+  Prefetcher prefetcher(*dataset, 1, 2, 1 << 20);
+  prefetcher.take({Split::train, 0, 0, 3, false});
+  prefetcher.take({Split::train, 0, 3, 2, false});
+  EXPECT_EQ(prefetcher.use().samples, 5);
+  EXPECT_EQ(prefetcher.use().threads, 2);
+  EXPECT_GT(prefetcher.use()[LoadStage::copy], 0);
+}
+
 TEST_F(Images, GreyTaskHasOneChannel) {
   put_classes(1);
   spec::DataOptions grey = options();

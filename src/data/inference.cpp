@@ -77,6 +77,7 @@ constexpr Opener kOpeners[] = {
     {"tsv", open_table_inference, Target::number},          {"jsonl", open_table_inference, Target::number},
     {"text_folder", open_table_inference, Target::number},  {"text", open_text_inference, Target::tokens},
     {"image_folder", open_image_inference, Target::number}, {"image_list", open_image_inference, Target::number},
+    {"webdataset", open_image_inference, Target::number},
 };
 
 const Opener* opener_of(const std::string& format) {

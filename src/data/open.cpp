@@ -26,6 +26,7 @@ constexpr std::array kFormats = std::to_array<Format>({
     {"text", open_text, "plain UTF-8 text or bytes, for predicting the next token"},
     {"image_folder", open_images, "path: a folder with one sub-folder of images for each class"},
     {"image_list", open_images, "path: a list of image files with their labels"},
+    {"webdataset", open_images, "path: a .tar of images with their labels, a folder of such files, or a pattern"},
 });
 
 // Wraps a dataset whose format was detected, and adds the reason for the format to its info.

@@ -32,6 +32,7 @@ constexpr Detector kDetectors[] = {
     {"a folder of CIFAR binary files (data_batch_1.bin, ... or train.bin)", detect_cifar},
     {"a folder with a sub-folder of images for each class, or train/, val/ and test/ with such folders",
      detect_image_folder},
+    {"a .tar of images with their labels (17.jpg, 17.cls), or a folder of such files", detect_webdataset},
     {"a .npz, or .npy files with inputs and targets", detect_numpy},
     {"a list of image files with labels (path, tab or comma, label)", detect_image_list},
     {"a table (.csv, .tsv, .jsonl), a folder of such files, or a pattern (data/*.csv)", detect_table},
@@ -92,7 +93,8 @@ Kind kind_of(const spec::DataOptions& data, const std::optional<DataInfo>& info)
     return std::max(info->input_shape[1], info->input_shape[2]) > 64 ? Kind::large_image : Kind::small_image;
   }
   if (data.format == "idx") return info ? Kind::vector : Kind::small_image;
-  if (data.format == "image_folder" || data.format == "image_list") return Kind::large_image;
+  if (data.format == "image_folder" || data.format == "image_list" || data.format == "webdataset")
+    return Kind::large_image;
   return Kind::vector;
 }
 
@@ -250,7 +252,8 @@ Proposal propose_job(const std::string& path, const Wanted& wanted) {
   if (is_dead_link(path) || (!system_disk().exists(path) && !is_file_pattern(path))) refuse_missing(path);
   const bool pattern = is_file_pattern(path);
   for (const Detector& detector : kDetectors) {
-    if (pattern && detector.detect != detect_table) continue;  // the others read one file or folder
+    // The others read one file or folder.
+    if (pattern && detector.detect != detect_table && detector.detect != detect_webdataset) continue;
     std::optional<Detection> detection = detector.detect(path);
     if (!detection) continue;
     if (detector.detect == detect_table) {

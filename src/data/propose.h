@@ -22,6 +22,7 @@ std::optional<Detection> detect_idx(const std::string& path);
 std::optional<Detection> detect_cifar(const std::string& path);
 std::optional<Detection> detect_image_folder(const std::string& path);
 std::optional<Detection> detect_image_list(const std::string& path);
+std::optional<Detection> detect_webdataset(const std::string& path);
 std::optional<Detection> detect_numpy(const std::string& path);
 std::optional<Detection> detect_table(const std::string& path);  // without data.columns
 std::optional<Detection> detect_text_folder(const std::string& path);

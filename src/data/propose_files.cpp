@@ -9,6 +9,9 @@
 #include "data/files.h"
 #include "data/image_files.h"
 #include "data/propose.h"
+#include "data/table_files.h"
+#include "data/text_folder.h"
+#include "data/webdataset.h"
 
 namespace sinew::data {
 namespace {
@@ -44,8 +47,11 @@ std::vector<ImageSize> some_sizes(const std::vector<ImageFile>& files, bool& gre
   std::vector<ImageSize> sizes;
   grey = true;
   const size_t count = std::min<size_t>(32, files.size());
+  std::vector<std::byte> buffer;
   for (size_t i = 0; i < count; ++i) {
-    const std::vector<std::byte> bytes = read_image_file(files[i * files.size() / count]);
+    const ImageFile& file = files[i * files.size() / count];
+    const std::span<const std::byte> bytes = read_image_file(file, buffer);
+    if (!refused_array(file, bytes).empty()) continue;
     const Decoded<ImageSize> size = image_size(bytes);
     if (!size) continue;
     sizes.push_back(*size);
@@ -235,7 +241,8 @@ std::optional<Detection> detect_image_folder(const std::string& path) {
     detection.data.test.path = first_folder(root, kTestNames, has_image_classes);
     note_other_folders(root, detection);
   }
-  const std::vector<ImageFile> files = list_image_folder(detection.data.train.path).files;
+  ImageTexts texts;
+  const std::vector<ImageFile> files = list_image_folder(detection.data.train.path, texts).files;
   detection.remarks.push_back(std::to_string(files.size()) + " images in one folder for each class");
   choose_image_options(files, detection);
   return detection;
@@ -264,8 +271,28 @@ std::optional<Detection> detect_image_list(const std::string& path) {
   }
   detection.data.format = "image_list";
   detection.data.train.path = list;
-  const std::vector<ImageFile> files = list_image_list(list);
+  ImageTexts texts;
+  const std::vector<ImageFile> files = list_image_list(list, texts);
   detection.remarks.push_back("a list of " + std::to_string(files.size()) + " images");
+  choose_image_options(files, detection);
+  return detection;
+}
+
+std::optional<Detection> detect_webdataset(const std::string& path) {
+  if (!names_tars(path)) return std::nullopt;
+  // A folder that holds other data keeps its format when somebody puts a tar beside them.
+  if (is_folder(path) && (detect_numpy(path) || detect_image_list(path) || !tables_of_folder(path).format.empty() ||
+                          has_text_classes(path)))
+    return std::nullopt;
+  Detection detection;
+  detection.data.format = "webdataset";
+  detection.data.train.path = path;
+  ImageTexts texts;
+  const std::vector<ImageFile> files = list_webdataset(path, Split::train, texts).files;
+  const std::set<Split> splits = is_folder(path) ? splits_of_tars(path) : std::set<Split>();
+  if (splits.contains(Split::val)) detection.data.val.path = path;
+  if (splits.contains(Split::test)) detection.data.test.path = path;
+  detection.remarks.push_back(std::to_string(files.size()) + " images in tars, the layout of WebDataset");
   choose_image_options(files, detection);
   return detection;
 }

@@ -63,7 +63,7 @@ std::string columns_yaml(const spec::ColumnOptions& columns) {
 }
 
 std::string image_yaml(const spec::DataOptions& data) {
-  if (data.format != "image_folder" && data.format != "image_list") return "";
+  if (data.format != "image_folder" && data.format != "image_list" && data.format != "webdataset") return "";
   std::string text;
   if (!data.image.size.empty()) text += "    size: " + integers(data.image.size) + "  # height, width\n";
   if (data.image.channels == 1) text += "    channels: 1  # grey\n";

@@ -7,6 +7,7 @@
 #include "data/formats.h"
 #include "data/image_decode_test_images.h"
 #include "data/numpy_fixtures.h"
+#include "data/tar_fixtures.h"
 
 namespace sinew::data {
 namespace {
@@ -57,6 +58,14 @@ struct Sets {
       for (const char* name : {"texts/a/1.txt", "texts/a/2.txt", "texts/b/1.txt", "texts/b/2.txt"})
         folder.write(name, std::string("the words of ") + name);
       return path(folder.path("texts"), "label");
+    }
+    if (format == "webdataset") {
+      const auto file = [&](uint64_t seed) {
+        const Bytes bytes = png_of(noisy_pixels(seed, 4, 5, 3));
+        return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      };
+      return path(folder.write("t.tar", tar_of(tar_member("1.png", file(1)) + tar_member("1.cls", "cat") +
+                                               tar_member("2.png", file(2)) + tar_member("2.cls", "dog"))));
     }
     image("images/cat/1.png", 1), image("images/dog/2.png", 2);
     if (format == "image_folder") return path(folder.path("images"));

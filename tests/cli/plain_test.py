@@ -23,6 +23,32 @@ class Plain(unittest.TestCase):
                               env={"PATH": os.environ["PATH"], **environment})
 
 
+class Pack(Plain):
+    def test_the_printed_lines_are_a_job_with_the_same_data_options(self):
+        for i in range(8):
+            image = self.path / "images" / "ab"[i % 2] / f"{i}.bmp"
+            image.parent.mkdir(parents=True, exist_ok=True)
+            pixels = bytes([i, 7 * i, 100 + i, 0]) * 12
+            image.write_bytes(b"BM" + struct.pack("<IIIIiiHHIIiiII", 54 + 48, 0, 54, 40, 4, 3, 1, 32, 0, 48, 0, 0, 0, 0) + pixels)
+        options = "normalize: none, on_corrupt: skip, augment: {flip: 0.5, scale: [0.9, 1.1]}, image: {channels: 1, size: [3, 4]}"
+        (self.path / "job.yaml").write_text(f"data: {{format: image_folder, train: images, split: {{val: 0.25}}, {options}}}\n")
+        folder = 'a "new" $folder'
+        done = self.sinew("data", "pack", "job.yaml", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.decode().split("no longer needed:\n")[1]
+        for line in ("  format: webdataset\n", "  normalize: none\n", "  on_corrupt: skip\n", "    flip: 0.5\n", "    scale: [0.9, 1.1]\n",
+                     "    channels: 1\n", "    size: [3, 4]\n"):
+            self.assertIn(line, lines)
+        self.assertNotIn("split", lines)
+        (self.path / "packed.yaml").write_text(lines)
+        again = self.sinew("data", "pack", "packed.yaml", "again")
+        self.assertEqual(again.returncode, 0, again.stderr)
+        tars = sorted(file.name for file in (self.path / folder).glob("*.tar"))
+        self.assertEqual(tars, ["train-000000.tar", "val-000000.tar"])
+        for name in tars:
+            self.assertEqual((self.path / folder / name).read_bytes(), (self.path / "again" / name).read_bytes())
+
+
 class Begin(Plain):
     """A worker that dies before it writes resolved.yaml has done nothing, so the run can begin again in the same
     directory."""

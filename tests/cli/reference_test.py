@@ -16,7 +16,7 @@ class Reference(unittest.TestCase):
         self.assertEqual(made.stdout, PAGE.read_text(), "make it anew: sinew help --markdown > docs/reference/commands.md")
 
     def test_every_command_has_help_and_refuses_unknown_options(self):
-        commands = re.findall(r"^## sinew (\w+)", PAGE.read_text(), re.MULTILINE)
+        commands = re.findall(r"^## sinew ([\w-]+)", PAGE.read_text(), re.MULTILINE)
         self.assertGreater(len(commands), 20)
         for command in commands:
             done = subprocess.run([SINEW, command, "--help"], capture_output=True, text=True, timeout=60)
