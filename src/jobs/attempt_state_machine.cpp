@@ -227,7 +227,7 @@ std::vector<Action> next_actions(double now, AttemptStateMachine& state, const P
         actions.push_back(finish(state, saved ? Finish{"stopped", kResumable} : stopped_by(state),
                                  "stopped by " + signal_name(state.stop.signal()) + " between two attempts"));
       } else if (has_budget && state.used_seconds >= policy.budget_seconds) {
-        actions.push_back(finish(state, {"budget", kBudget}, "budget.time is used up"));
+        actions.push_back(finish(state, {"budget", kBudget}, policy.budget_option + " is used up"));
       } else if (now >= state.next_start) {
         actions.push_back({Action::Kind::start, "", "", 0});
       }
@@ -235,7 +235,9 @@ std::vector<Action> next_actions(double now, AttemptStateMachine& state, const P
     case AttemptStateMachine::Phase::running:
       if (now >= end_of_budget(state, policy))
         stop_attempt(state, StopReason::budget,
-                     "budget.time of " + seconds_text(policy.budget_seconds) + " is used up");
+                     policy.budget_option == "budget.time"
+                         ? "budget.time of " + seconds_text(policy.budget_seconds) + " is used up"
+                         : policy.budget_option + " is used up after " + seconds_text(policy.budget_seconds));
       if (now >= end_of_attempt(state, policy))
         stop_attempt(state, StopReason::timeout, "the attempt took longer than budget.attempt");
       if (state.stop_reason) {

@@ -57,6 +57,7 @@ AttemptResult classify(const AttemptFacts& facts, std::optional<StopReason> stop
 struct Policy {
   spec::RetryOptions retries;
   double grace_seconds = 30, attempt_seconds = 0, budget_seconds = 0;  // attempt, budget: 0 means no limit
+  std::string budget_option = "budget.time";                           // the option that sets budget_seconds
 };
 
 struct AttemptStateMachine {

@@ -100,7 +100,8 @@ Runner::Runner(const CommandRun& run, Clock& clock)
       attempts_(system_disk(), directory_, clock),
       reporter_(run, directory_, clock) {
   const spec::CommandOptions& command = run.job.command;
-  policy_ = {command.retries, command.grace_seconds, command.attempt_seconds, run.job.budget.seconds};
+  const spec::TimeLimit limit = spec::time_limit(run.job.budget);
+  policy_ = {command.retries, command.grace_seconds, command.attempt_seconds, limit.seconds, limit.option};
 }
 
 // ---- the beginning -------------------------------------------------------------------------------------------------

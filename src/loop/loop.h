@@ -114,7 +114,7 @@ class Trainer {
   // Makes every shard of the next step audited, whatever cluster.audit says.
   virtual void audit_next_step() = 0;
   // The lanes ask `too_late` before each part of the split; once it returns true, evaluate() throws OutOfTime. Only a
-  // worker that has left the group passes it.
+  // worker that has left the group may let it return true.
   virtual EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late = nullptr) = 0;
   virtual Digest digest() = 0;  // the digest of the whole state
   // Compares the states of all members; all of them call it after the same step. `own` is the digest of this member's
@@ -169,6 +169,18 @@ BeginTime begin_time(const Clock& clock);
 // Each lane calls this function when it begins some work; any thread. If the function throws, the shard fails.
 using OnWork = std::function<void(int lane, const Work& work)>;
 
+// Measures what this worker spends. The loop calls it, on its own thread.
+class Accounts {
+ public:
+  virtual ~Accounts() = default;
+  virtual void steps_begin() = 0;  // before the first step of this attempt
+  virtual void steps_end() = 0;    // after its last step, while the worker is still in its group
+  // The part of the time since steps_begin() in which threads of this worker had to wait for a core.
+  virtual double waiting_share() = 0;
+  // Adds what was spent to report.json, before it is written. A run that failed has no steps_end().
+  virtual void add_to(rundir::Outcome& outcome) = 0;
+};
+
 struct RunOptions {
   std::string run_directory;  // exists
   bool resume = false;        // continue from the newest intact checkpoint
@@ -179,12 +191,10 @@ struct RunOptions {
   int64_t workers_here = 1;                        // workers of the run on this machine
   OnWork on_work = nullptr;
   StageTimer* stages = nullptr;  // what the lanes are in between the steps; null: nothing is measured
-  // Adds to report.json what this worker spent. Called before the report is written. If it is null, the report does not
-  // say it.
-  std::function<void(rundir::Outcome&)> account = nullptr;
-  // Returns the part of the time in which threads of this worker had to wait for a core, so far. If it is null, other
-  // programs may use the machine.
-  std::function<double()> waiting_share = nullptr;
+  Accounts* accounts = nullptr;  // null: the report does not say it, and other programs may use the machine
+  // Returns the energy in J that the machine has used since the run began to prepare. Called about once a second, by
+  // one thread at a time. If it is null, budget.watts tells the energy.
+  std::function<double()> joules = nullptr;
   BeginTime began;                      // when the run began to prepare
   bool budget_from_first_step = false;  // true: budget.time begins with the first step of this attempt
   // Returns why the run directory no longer belongs to the run, or "" if it does. The loop asks about once a second and

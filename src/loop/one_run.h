@@ -3,6 +3,7 @@
 #pragma once
 
 #include <expected>
+#include <mutex>
 #include <set>
 
 #include "base/exit_code.h"
@@ -25,6 +26,16 @@ struct Window {
 
 std::string text_of(const checkpoint::Damage& damage);     // "checkpoint ... is damaged (FILE: ...)"
 std::string metrics_text(const report::Metrics& metrics);  // "  val/accuracy 0.9190  val/loss 0.2274"
+
+// The energy in J that counters have measured.
+struct EnergyUse {
+  double before = 0;           // of earlier attempts
+  double used = 0, at = 0;     // of this attempt until that second of it
+  double begin = 0;            // what the counter showed when this attempt began
+  double newest_watts = 0;     // the power between the last two looks at the counter
+  std::mutex mutex;            // during an evaluation, guards what read_energy() writes
+  bool told_of_still = false;  // the user got the warning that the counter stands still
+};
 
 class Run {
  public:
@@ -83,8 +94,14 @@ class Run {
   EvaluationResult evaluate_validation();
 
   // ---- run_budget.cpp
-  bool asked_to_stop() const;   // by a signal that no step has seen yet; any thread
-  double seconds_left() const;  // of budget.time; infinite without one
+  bool asked_to_stop() const;      // by a signal that no step has seen yet; any thread
+  spec::TimeLimit budget() const;  // the tightest limit of time, cost and energy
+  void read_energy();
+  void look_at_energy();  // about once a second; lanes of an evaluation hold energy_.mutex
+  void warn_of_still_counter();
+  double watts() const;         // 0: not known
+  double seconds_left() const;  // of the budget; infinite without one
+  void set_used(rundir::Outcome& outcome);
   double evaluation_seconds(int64_t samples) const;
   double evaluation_alone_seconds(int64_t samples) const;
   double kept_for_evaluation(int64_t samples) const;
@@ -103,6 +120,7 @@ class Run {
 
   // ---- run_save.cpp
   checkpoint::Writer& writer();
+  StateFacts facts() const;
   std::string mirror_of_run();
   void record_mirror();
   void save(bool best);
@@ -152,14 +170,6 @@ class Run {
   void write_page(const rundir::Outcome& outcome);
   bool write_report(rundir::Outcome& outcome);
 
-  StateFacts facts() const {
-    return {.data_digest = plan_.data.digest,
-            .resolved_job = plan_.resolved_yaml,
-            .model = plan_.model,
-            .window = window_.sums,
-            .evaluation_window = evaluation_window_.sums,
-            .seconds = elapsed()};
-  }
   bool due(const std::optional<int64_t>& every) const {
     return every && *every > 0 && state().step.value % *every == 0;
   }
@@ -176,6 +186,7 @@ class Run {
   WriteFence& disk_;
   Clock& clock_;
   double began_, before_ = 0;
+  EnergyUse energy_;
   std::unique_ptr<LeaderReporter> reporter_;
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;

@@ -72,7 +72,9 @@ RunResult Run::train() {
     if (members_ && is_leader() && last_saved_) members_->report(last_saved_, "");
     began_at_ = state().step;
     if (options_.budget_from_first_step) began_ = clock_.monotonic_seconds();
+    if (options_.accounts != nullptr) options_.accounts->steps_begin();
     loop();
+    if (options_.accounts != nullptr) options_.accounts->steps_end();
     if (leads_at_end()) finish();
   } catch (const DirectoryLost&) {
     throw;  // the report cannot be written either
@@ -161,7 +163,7 @@ bool Run::advance() {
   if (!members_ && state().step != *began_at_ && seconds_left() <= 0) {  // no other member has to agree
     exit_code_ = kBudget;
     stop_status_ = "budget";
-    stop_reason_ = "budget.time is used up";
+    stop_reason_ = budget().option + " is used up";
     return false;
   }
   if (is_leader()) keep_trace(tracer_.next_step(state().step, clock_.monotonic_seconds()));
@@ -212,7 +214,7 @@ void Run::one_step() {
   // All members compare their states, although only the leader saves: a saved state must be that of all members.
   const bool saves = improved || due(save_every_) || due_actions.checkpoint;
   if (saves || result.compare) {
-    enter(Stage::digest);
+    enter(saves ? Stage::checkpoint : Stage::digest);
     confirm(own);
   }
   if (saves) {
@@ -252,6 +254,8 @@ void Run::poll() {
   const double at = now();
   pace_.step_begins(at, trainer_.batch_size(state().step));
   if (at >= next_look_) look_at_place();
+  look_at_energy();
+  warn_of_still_counter();
   poll_signals();
   if (!is_leader()) return;
   poll_clock();
@@ -442,8 +446,14 @@ bool Run::evaluate() {
 // If the membership ends because no coordinator leads the run any more, this worker evaluates alone, with the same
 // result. Otherwise the step would not be complete, and its state could not be saved.
 EvaluationResult Run::evaluate_validation() {
+  // The counters begin again at 0 after some time, and an evaluation may take longer than that.
+  const std::function<bool()> reads_energy = [this] {
+    const std::scoped_lock one_lane(energy_.mutex);
+    look_at_energy();
+    return false;
+  };
   try {
-    return trainer_.evaluate(data::Split::val);
+    return trainer_.evaluate(data::Split::val, options_.joules ? reads_energy : nullptr);
   } catch (const group::Fenced& out) {
     if (!members_->unled(options_.run_directory)) throw;
     unled_ = out;
@@ -466,6 +476,10 @@ RunResult run(const Plan& plan, const RunOptions& options, Trainer& trainer, Mem
       attempt.resume = true;
       attempt.began.monotonic_seconds = clock.monotonic_seconds();
       attempt.going_back = run.going_back();
+      if (options.joules) {  // the energy counts as the time does: from here on, beside what the checkpoint says
+        const double used = options.joules();
+        attempt.joules = [&options, used] { return options.joules() - used; };
+      }
     } catch (const WriterReplaced& replaced) {
       if (!members) throw;
       throw group::Fenced(replaced.what());

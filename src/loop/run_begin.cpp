@@ -229,7 +229,11 @@ void Run::restore_from(const checkpoint::Loaded& loaded) {
   window_.sums = saved.window;
   evaluation_window_.sums = saved.evaluation_window;
   before_ = saved.seconds;
-  if (from_member_) began_ = clock_.monotonic_seconds();  // while this worker began, the others trained
+  energy_.before = saved.joules;
+  if (from_member_) {  // while this worker began, the others trained
+    began_ = clock_.monotonic_seconds();
+    if (options_.joules) energy_.begin = options_.joules();
+  }
   if (trainer_.digest() != loaded.digest) {
     // load() has compared what it read with the digest. A checkpoint of an older version does not allow that.
     throw Error("TRAIN_STATE_CORRUPT",

@@ -1,4 +1,5 @@
-// Keeps budget.time: measures what the parts of a run take, ends the training early enough for what follows it, and
+// Keeps the limits of time, cost and energy. All of them are limits of time: the tightest one counts. So the file
+// measures what the parts of a run take, ends the training early enough for what follows it, and
 // forecasts the end of the run.
 #include <algorithm>
 #include <cmath>
@@ -29,6 +30,10 @@ constexpr int64_t kEstimateSteps = 3;
 constexpr double kEstimateShare = 0.02, kEstimateChange = 0.01;
 constexpr double kSharedMachine = 0.03;  // of the time, threads wait for a core: other programs use the machine, too
 constexpr double kWarningLookSeconds = 1;
+constexpr double kHour = 3600, kJoulesOfKilowattHour = 3.6e6;
+constexpr double kPowerSeconds = 0.2;  // a power of a shorter time is noise
+constexpr double kEnergySeconds = 1;   // seconds between two looks at the energy counters
+constexpr double kStillSeconds = 10;   // a counter that stands still for so long measures nothing
 
 std::string seconds_text(double seconds) {
   return seconds < 10 ? rounded_text(seconds, 2) + " s" : short_seconds(seconds);
@@ -44,9 +49,50 @@ bool Run::asked_to_stop() const {
   return options_.stop_signals != nullptr && options_.stop_signals->load() > seen_stops_;
 }
 
+void Run::read_energy() {
+  if (!options_.joules) return;
+  const double at = now(), joules = options_.joules() - energy_.begin;
+  if (at - energy_.at >= kPowerSeconds) energy_.newest_watts = (joules - energy_.used) / (at - energy_.at);
+  energy_.at = at;
+  energy_.used = joules;
+}
+
+void Run::look_at_energy() {
+  if (options_.joules && now() >= energy_.at + kEnergySeconds) read_energy();
+}
+
+// Virtual machines may have counters that never move.
+void Run::warn_of_still_counter() {
+  if (!options_.joules || energy_.told_of_still || energy_.used > 0 || energy_.at < kStillSeconds) return;
+  energy_.told_of_still = true;
+  reporter_->say(report::Level::warning, "energy_not_measured",
+                 "the energy counters of this machine have not moved for " + seconds_text(energy_.at) +
+                     ", so budget.energy limits nothing; give budget.watts, the mean power of the machine");
+}
+
+// The larger one of the mean and the newest power counts: if the power rises, the mean would promise too much time.
+double Run::watts() const {
+  if (plan_.job.budget.watts > 0) return plan_.job.budget.watts;
+  return energy_.at >= kPowerSeconds ? std::max(energy_.used / energy_.at, energy_.newest_watts) : 0;
+}
+
+spec::TimeLimit Run::budget() const {
+  return spec::time_limit(plan_.job.budget, {energy_.before + energy_.used, before_ + energy_.at, watts()});
+}
+
 double Run::seconds_left() const {
-  const double budget = plan_.job.budget.seconds;
-  return budget > 0 ? budget - elapsed() : std::numeric_limits<double>::infinity();
+  const double limit = budget().seconds;
+  return limit > 0 ? limit - elapsed() : std::numeric_limits<double>::infinity();
+}
+
+// What a run has cost and used until its report, if a limit asks for it.
+void Run::set_used(rundir::Outcome& outcome) {
+  const spec::BudgetOptions& limits = plan_.job.budget;
+  if (limits.cost > 0) outcome.cost = outcome.seconds / kHour * limits.price;
+  if (limits.kilowatt_hours <= 0) return;
+  read_energy();
+  outcome.kilowatt_hours =
+      (limits.watts > 0 ? limits.watts * outcome.seconds : energy_.before + energy_.used) / kJoulesOfKilowattHour;
 }
 
 // What an evaluation of so many samples rarely exceeds. Until one was measured, a sample counts half as much as in a
@@ -68,16 +114,15 @@ double Run::evaluation_alone_seconds(int64_t samples) const {
 // The time that is kept free for an evaluation after the last step. One that would take a large part of the budget is
 // made only if enough time happens to be left.
 double Run::kept_for_evaluation(int64_t samples) const {
-  const double seconds = evaluation_alone_seconds(samples), budget = plan_.job.budget.seconds;
-  return budget <= 0 || seconds <= kMostForEvaluation * budget ? seconds : 0;
+  const double seconds = evaluation_alone_seconds(samples), limit = budget().seconds;
+  return limit <= 0 || seconds <= kMostForEvaluation * limit ? seconds : 0;
 }
 
 double Run::save_seconds() const {
   const double measured = writer_ ? writer_->status().save_seconds : 0;
   if (measured > 0) return measured;
-  const double guess = static_cast<double>(plan_.parameters) * kBytesOfState / kSlowDisk,
-               budget = plan_.job.budget.seconds;
-  return budget > 0 ? std::min(guess, kMostForGuess * budget) : guess;
+  const double guess = static_cast<double>(plan_.parameters) * kBytesOfState / kSlowDisk, limit = budget().seconds;
+  return limit > 0 ? std::min(guess, kMostForGuess * limit) : guess;
 }
 
 double Run::seconds_for_model() const {
@@ -113,12 +158,13 @@ std::string Run::why_budget_ends() const {
   const int64_t step = state().step.value;
   const auto last = last_step();
   if (last && step + 1 >= *last) return "";  // it ends then anyway
-  if (left <= 0) return "budget.time is used up";
+  const std::string option = budget().option;
+  if (left <= 0) return option + " is used up";
   const double end = end_seconds();
   // one duration says little: it may be that of a first step
   const double steps = pace_.steps().count() > 1 ? 2 * pace_.steps().longest() : 0;
   if (steps + end > left)
-    return "the training ends now, because the end of the run needs the last " + seconds_text(left) + " of budget.time";
+    return "the training ends now, because the end of the run needs the last " + seconds_text(left) + " of " + option;
   const bool measured = pace_.evaluations().is_measured();
   const double evaluation = evaluation_seconds(plan_.data.val_size) * (measured ? 1 : kFastEvaluation);
   const double evaluations =
@@ -126,15 +172,15 @@ std::string Run::why_budget_ends() const {
   // a state that was just evaluated is not evaluated again at the end
   const double saved = is_evaluated_at(step + 2) ? kept_for_evaluation(plan_.data.val_size) : 0;
   if (evaluations == 0 || steps + evaluations + end - saved <= left) return "";
-  return "budget.time leaves no time for the next evaluation, which takes about " + seconds_text(evaluation);
+  return option + " leaves no time for the next evaluation, which takes about " + seconds_text(evaluation);
 }
 
 // The part by which other programs may slow the rest of the training down or speed it up. If there are such programs
 // now, they may go and others may come.
 double Run::unseen_load() const {
   constexpr double kShared = 0.35, kQuiet = 0.1;
-  if (!options_.waiting_share) return kShared;
-  return options_.waiting_share() > kSharedMachine ? kShared : kQuiet;
+  if (options_.accounts == nullptr) return kShared;
+  return options_.accounts->waiting_share() > kSharedMachine ? kShared : kQuiet;
 }
 
 // The time of further steps, with the evaluations between them.
@@ -176,14 +222,15 @@ Range Run::seconds_to_end() const {
   return {std::max(0.0, std::min(range.low, earliest)), std::max(0.0, std::min(range.high, left))};
 }
 
-// Says once, as soon as it is almost certain, that budget.time ends the training before its last step.
+// Says once, as soon as it is almost certain, that the budget ends the training before its last step.
 void Run::warn_of_short_budget() {
-  const double budget = plan_.job.budget.seconds;
+  const spec::TimeLimit limit = budget();
   const auto last = last_step();
-  if (warned_of_budget_ || budget <= 0 || !last || now() < next_budget_look_) return;
+  if (warned_of_budget_ || limit.seconds <= 0 || !last || now() < next_budget_look_) return;
   next_budget_look_ = now() + kWarningLookSeconds;
   const double measured = static_cast<double>(pace_.steps().count()) * pace_.steps().mean();
-  if (pace_.steps().count() < kWarningSteps || measured < std::min(kWarningSeconds, kWarningShare * budget)) return;
+  if (pace_.steps().count() < kWarningSteps || measured < std::min(kWarningSeconds, kWarningShare * limit.seconds))
+    return;
   const int64_t steps = *last - state().step.value;
   const Range all = steps_and_evaluations(steps);
   const double left = seconds_left(), end = end_seconds();
@@ -197,12 +244,14 @@ void Run::warn_of_short_budget() {
   const double unused = 2 * pace_.steps().longest() + evaluation_seconds(plan_.data.val_size);
   const int64_t low = reached(left - end - unused, all.high), high = reached(left - 0.2 * end, all.low);
   const double whole = std::ceil(elapsed() + all.high + end);
-  std::string text = "budget.time of " + short_seconds(budget) + " will end the training at step " +
-                     range_text(low, high) + " of " + std::to_string(*last) + ". All steps would take about " +
-                     short_seconds(elapsed() + all.low + end, whole) + " together.";
+  std::string text = limit.option +
+                     (limit.option == "budget.time" ? " of " + short_seconds(limit.seconds)
+                                                    : ", enough for " + short_seconds(limit.seconds) + ",") +
+                     " will end the training at step " + range_text(low, high) + " of " + std::to_string(*last) +
+                     ". All steps would take about " + short_seconds(elapsed() + all.low + end, whole) + " together.";
   if (plan_.job.scheduler.name != "constant") text += " The schedule of the learning rate is made for all steps.";
-  text += " To train on after the end: sinew resume RUN budget.time=" +
-          to_string(spec::Duration{whole, spec::Duration::Unit::seconds});
+  text += " To train on after the end: sinew resume RUN " +
+          spec::budget_setting(limit.option, plan_.job.budget, whole, watts());
   reporter_->say(report::Level::warning, "budget_short", text,
                  {{"steps_low", static_cast<double>(low)}, {"steps_high", static_cast<double>(high)}});
 }
@@ -225,7 +274,7 @@ void Run::estimate_last_step() {
   request(ControlEntry::Kind::schedule_steps, last, "");
 }
 
-// Evaluates a split after the last step, when `then` seconds of work still follow. Returns nullopt if budget.time does
+// Evaluates a split after the last step, when `then` seconds of work still follow. Returns nullopt if the budget does
 // not leave the time, and if a signal asks to stop. An evaluation whose time is only guessed is tried, because it can
 // be given up.
 std::optional<EvaluationResult> Run::evaluate_in_time(data::Split split, double then) {
@@ -234,7 +283,11 @@ std::optional<EvaluationResult> Run::evaluate_in_time(data::Split split, double 
   if (seconds_left() < needed + then) return std::nullopt;
   const double began = now();
   try {
-    auto result = trainer_.evaluate(split, [this, then] { return seconds_left() < then || asked_to_stop(); });
+    auto result = trainer_.evaluate(split, [this, then] {
+      const std::scoped_lock one_lane(energy_.mutex);
+      look_at_energy();
+      return seconds_left() < then || asked_to_stop();
+    });
     if (split == data::Split::val && !members_) pace_.evaluated(now() - began);
     return result;
   } catch (const OutOfTime&) {

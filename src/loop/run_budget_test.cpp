@@ -49,6 +49,7 @@ class TimeBudget : public testing::Test {
     std::string said;
     RunOptions options{.run_directory = folder_, .resume = resume};
     options.began = begin_time(clock_);
+    if (watts_) options.joules = [this, began] { return (clock_.seconds - began) * watts_(clock_.seconds - began); };
     options.screen.output = [&](std::string_view text) { said += text; };
     options.screen.errors = [&](std::string_view text) { said += text; };
     options.in_background = [&](const std::function<void()>& work) {
@@ -78,6 +79,7 @@ class TimeBudget : public testing::Test {
   HandClock clock_;
   NumberTrainer trainer_;
   RunResult result_;
+  std::function<double(double)> watts_;  // the mean power until a second of the attempt; null: nothing measures it
   double took_ = 0, save_seconds_ = 0;
 };
 
@@ -237,6 +239,140 @@ TEST_F(TimeBudget, HoldsWithRandomDurations) {
   }
   EXPECT_GT(ended, 20);
   EXPECT_GE(tested, ended * 9 / 10) << "what was never measured may not fit";
+}
+
+TEST_F(TimeBudget, AnAmountOfMoneyIsATime) {
+  plan_.job.budget = {.seconds = 1000, .cost = 0.05, .price = 1.8};  // enough for 100 s
+  const std::string said = train(always(1), always(3));
+  EXPECT_EQ(result_.exit_code, kBudget);
+  EXPECT_LE(took_, 100);
+  EXPECT_GE(took_, 90) << "most of the money is used";
+  const auto outcome = report();
+  EXPECT_EQ(outcome.at("status"), "budget");
+  EXPECT_TRUE(outcome.at("last").contains("test/loss")) << "the test is inside the budget";
+  EXPECT_NEAR(outcome.at("cost").get<double>(), took_ / 3600 * 1.8, 1e-3);
+  EXPECT_LE(outcome.at("cost"), 0.05);
+  EXPECT_THAT(said, HasSubstr("of budget.cost; "));
+  EXPECT_THAT(said, HasSubstr("; cost 0.04"));
+  EXPECT_THAT(said, HasSubstr(" budget.cost=0.1\n"));
+}
+
+TEST_F(TimeBudget, ATimeThatIsTighterThanTheMoneyEndsTheTraining) {
+  plan_.job.budget = {.seconds = 50, .cost = 0.05, .price = 1.8};
+  const std::string said = train(always(1), always(3));
+  EXPECT_LE(took_, 50);
+  EXPECT_THAT(said, HasSubstr("of budget.time; "));
+  EXPECT_TRUE(report().contains("cost")) << "what it has cost is said in any case";
+}
+
+TEST_F(TimeBudget, AMeasuredEnergyEndsTheTrainingInside) {
+  plan_.job.budget = {.kilowatt_hours = 0.01};  // 36 kJ: 120 s at 300 W
+  watts_ = [](double) { return 300; };
+  const std::string said = train(always(1), always(3));
+  EXPECT_EQ(result_.exit_code, kBudget);
+  EXPECT_LE(took_, 120);
+  EXPECT_GE(took_, 105);
+  EXPECT_TRUE(report().at("last").contains("test/loss"));
+  EXPECT_NEAR(report().at("energy_kwh").get<double>(), took_ * 300 / 3.6e6, 1e-5);
+  EXPECT_THAT(said, HasSubstr("of budget.energy; "));
+  EXPECT_THAT(said, HasSubstr(" kWh; digest"));
+}
+
+TEST_F(TimeBudget, APowerThatRisesEndsTheTrainingEarlier) {
+  plan_.job.budget = {.kilowatt_hours = 0.01};
+  watts_ = [](double second) { return second < 40 ? 300 : 300 + 10 * (second - 40); };
+  train(always(1), always(3));
+  EXPECT_LT(took_, 80) << "at 300 W it would last 120 s";
+  EXPECT_LE(report().at("energy_kwh").get<double>(), 0.01);
+}
+
+TEST_F(TimeBudget, AGivenPowerNeedsNoCounter) {
+  plan_.job.budget = {.kilowatt_hours = 0.01, .watts = 600};  // 60 s
+  train(always(1), always(3));
+  EXPECT_LE(took_, 60);
+  EXPECT_GE(took_, 50);
+  EXPECT_LE(report().at("energy_kwh"), 0.01);
+}
+
+TEST_F(TimeBudget, EarlierAttemptsCountForTheEnergy) {
+  plan_.job.budget = {.kilowatt_hours = 0.01};
+  watts_ = [](double) { return 300; };
+  train(always(1), always(3));
+  const double first = report().at("energy_kwh");
+  plan_.job.budget.kilowatt_hours = 0.02;
+  train(always(1), always(3), true);
+  EXPECT_GE(took_, 100) << "the second half of the energy lasts as long as the first";
+  EXPECT_LE(took_, 130);
+  const double both = report().at("energy_kwh");
+  EXPECT_NEAR(both, 2 * first, 0.2 * first);
+  EXPECT_LE(both, 0.02);
+}
+
+TEST_F(TimeBudget, ACounterThatStandsStillGetsAWarning) {
+  plan_.job.budget = {.kilowatt_hours = 0.01};
+  plan_.job.trainer.max_duration = {30, spec::Duration::Unit::steps};
+  watts_ = [](double) { return 0; };
+  const std::string said = train(always(1), always(3));
+  EXPECT_EQ(result_.exit_code, kDone);
+  EXPECT_THAT(said, HasSubstr("have not moved for"));
+  EXPECT_EQ(said.find("have not moved for"), said.rfind("have not moved for")) << "it is said once";
+}
+
+TEST_F(TimeBudget, TheOptionToGoOnIsANumberEvenIfNoPowerIsKnown) {
+  plan_.job.budget = {.kilowatt_hours = 0.01};
+  watts_ = [](double) { return 300; };
+  train(always(1), always(3));
+  plan_.job.budget.kilowatt_hours = 0.001;  // earlier attempts have used more
+  const std::string said = train(always(0.01), always(0.01), true);
+  EXPECT_EQ(result_.exit_code, kBudget);
+  EXPECT_THAT(said, HasSubstr(" budget.energy=0.002\n"));
+}
+
+TEST_F(TimeBudget, CostAndEnergyOfTheReportAreThoseOfItsTime) {
+  plan_.job.budget = {.cost = 0.05, .price = 1.8, .kilowatt_hours = 1, .watts = 360};
+  train(always(1), always(3));
+  const double seconds = report().at("seconds");
+  EXPECT_DOUBLE_EQ(report().at("cost").get<double>(), seconds / 3600 * 1.8);
+  EXPECT_DOUBLE_EQ(report().at("energy_kwh").get<double>(), seconds * 360 / 3.6e6);
+}
+
+TEST_F(TimeBudget, TheEnergyIsReadDuringALongEvaluation) {
+  plan_.job.budget = {.kilowatt_hours = 1};
+  plan_.job.trainer.max_duration = {10, spec::Duration::Unit::steps};
+  int reads = 0, before = 0, evaluations = 0;
+  watts_ = [&](double) { return ++reads, 300; };
+  trainer_.loss_at = [&](int64_t) {
+    EXPECT_GT(reads, before);
+    return ++evaluations, 1.0;
+  };
+  train(always(0.01), [&] { return before = reads, 3000.0; });
+  EXPECT_GT(evaluations, 0);
+  EXPECT_GT(report().at("energy_kwh").get<double>(), 0.2);
+}
+
+TEST_F(TimeBudget, GoingBackCountsNoEnergyTwice) {
+  plan_.job.budget = {.kilowatt_hours = 1};
+  plan_.job.trainer.max_duration = {20, spec::Duration::Unit::steps};
+  plan_.job.checkpoint.interval = "5st";
+  watts_ = [](double) { return 300; };
+  bool changed = false;
+  train(
+      [&] {
+        if (trainer_.state().step == Step(12) && !std::exchange(changed, true)) throw MemoryChanged("a bit changed");
+        return 1.0;
+      },
+      always(3));
+  EXPECT_TRUE(changed);
+  const double seconds = report().at("seconds");
+  EXPECT_NEAR(report().at("energy_kwh").get<double>(), seconds * 300 / 3.6e6, 1 * 300 / 3.6e6);
+}
+
+TEST_F(TimeBudget, AJobWithoutALimitOfMoneyOrEnergySaysNothingOfThem) {
+  watts_ = [](double) { return 300; };
+  const std::string said = train(always(0.001), always(0.001));
+  EXPECT_FALSE(report().contains("cost"));
+  EXPECT_FALSE(report().contains("energy_kwh"));
+  EXPECT_THAT(said, Not(HasSubstr("kWh")));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/fenced_disk.h"
 #include "base/number_text.h"
 #include "base/printable.h"
+#include "base/size_text.h"
 #include "loop/one_run.h"
 #include "rundir/rundir.h"
 
@@ -28,6 +29,14 @@ Error went_back_too_often(const GoingBack& back) {
           "test the memory and the processor of the machines that log.jsonl names, and run sinew resume without them"};
 }
 
+// Returns a sentence if this worker used more memory than its part of budget.memory, else "". That budget decides how
+// steps are computed, and trials measured what they need; what a training does after hours may still need more.
+std::string over_memory(int64_t budget, const rundir::Outcome& outcome) {
+  if (budget == 0 || !outcome.resources || outcome.resources->peak_memory_bytes <= budget) return "";
+  return "this worker used " + size_text(outcome.resources->peak_memory_bytes) + " of memory, more than the " +
+         size_text(budget) + " that budget.memory allows it";
+}
+
 }  // namespace
 
 MemoryChanged::MemoryChanged(const std::string& what)
@@ -47,6 +56,7 @@ bool Run::leads_at_end() {
 
 void Run::finish() {
   trainer_.leave_group();
+  read_energy();  // a run that took under a second has no power yet
   finish_saving();
   end_is_saved_ = true;
   const Digest own = trainer_.digest();
@@ -62,7 +72,7 @@ void Run::finish() {
   if (!threshold.empty()) reporter_->say(report::Level::info, "threshold", threshold);
   if (threshold.empty() && !has_time && plan_.job.threshold.given())
     reporter_->say(report::Level::warning, "no_threshold",
-                   "budget.time left no time to choose the threshold, so the more probable class counts");
+                   budget().option + " left no time to choose the threshold, so the more probable class counts");
   enter(Stage::finish);  // the evaluation that chose the threshold is over
   std::string left_out;
   change_files([&](Disk& disk) {
@@ -79,6 +89,8 @@ void Run::finish() {
   std::string text = stop_reason_ + "; " + std::to_string(outcome.steps) + " steps, " +
                      std::to_string(outcome.samples) + " samples in " +
                      std::to_string(static_cast<int64_t>(elapsed())) + " s";
+  if (outcome.cost) text += "; cost " + rounded_text(*outcome.cost, 4);
+  if (outcome.kilowatt_hours) text += "; " + rounded_text(*outcome.kilowatt_hours, 4) + " kWh";
   if (outcome.objective && !outcome.objective->met) text += "; objective not met (" + outcome.objective->text + ")";
   reporter_->finish(stop_status_ == "done");
   if (const std::string lost = reporter_->trouble(); !lost.empty())
@@ -112,8 +124,9 @@ std::string Run::options_to_go_on() const {
     const auto training = spec::parse_duration(job.budget.training);
     if (training && budget_steps_ && state().step.value >= *budget_steps_)
       return state().step.value < 2 * *budget_steps_ ? " budget.training=" + twice(*training) : "";
-    const double used = std::ceil(std::max(job.budget.seconds, elapsed()));
-    return " budget.time=" + twice({used, spec::Duration::Unit::seconds});
+    const spec::TimeLimit limit = budget();
+    const double used = std::ceil(std::max(limit.seconds, elapsed()));
+    return " " + spec::budget_setting(limit.option, job.budget, 2 * used, watts());
   }
   if (stop_status_ != "done" || !options_.resume || state().step != began_at_) return "";
   if (state().evaluation.objective_met) return "";
@@ -236,7 +249,7 @@ void Run::set_best(const EvaluationState& evaluation, rundir::Outcome& outcome) 
   if (evaluation.best) outcome.best = {plan_.job.checkpoint.monitor, *evaluation.best, evaluation.best_step.value};
 }
 
-// budget.time may end the training long after the last evaluation. Then the last state is evaluated here, so that it
+// A budget may end the training long after the last evaluation. Then the last state is evaluated here, so that it
 // can be the best one. This decides only which model the run ends with and is no part of the state: a run that goes on
 // with a larger budget must decide as one that never ended. So metrics.jsonl does not get the result either. Without
 // this evaluation the run still has a model, so an error of it is a warning.
@@ -246,7 +259,7 @@ void Run::validate_last(rundir::Outcome& outcome) {
   if (!trained || !ended_by_time || plan_.data.val_size == 0) return;
   if (validated_ && validated_->step == state().step) return;
   std::optional<EvaluationResult> result;
-  std::string why = "budget.time left no time for it";
+  std::string why = budget().option + " left no time for it";
   try {
     result = evaluate_in_time(data::Split::val, seconds_for_model() + kReportSeconds);
   } catch (const ShardFailed& error) {
@@ -278,11 +291,10 @@ void Run::test(rundir::Outcome& outcome) {
   report::Metrics metrics;
   const auto evaluated = evaluate_in_time(data::Split::test, kReportSeconds);
   if (!evaluated)
-    return reporter_->say(
-        report::Level::warning, "not_tested",
-        "the model was not tested, because " +
-            std::string(asked_to_stop() ? "a signal asked to stop" : "budget.time left no time for it") +
-            "; to test it: sinew eval " + shell_quoted(options_.run_directory));
+    return reporter_->say(report::Level::warning, "not_tested",
+                          "the model was not tested, because " +
+                              (asked_to_stop() ? "a signal asked to stop" : budget().option + " left no time for it") +
+                              "; to test it: sinew eval " + shell_quoted(options_.run_directory));
   const EvaluationResult& result = *evaluated;
   for (const auto& [name, value] : result.metrics) metrics["test/" + name] = value;
   log_skipped(result.skipped, "in the test");
@@ -421,7 +433,12 @@ void Run::write_page(const rundir::Outcome& outcome) {
 bool Run::write_report(rundir::Outcome& outcome) {
   outcome.started_wall_seconds = options_.began.wall_seconds;
   outcome.seconds = elapsed();
-  if (options_.account) options_.account(outcome);
+  if (options_.accounts != nullptr) options_.accounts->add_to(outcome);
+  if (const std::string text =
+          over_memory(plan_.job.budget.memory / std::max<int64_t>(1, options_.workers_here), outcome);
+      !text.empty())
+    reporter_->say(report::Level::warning, "memory_over_budget", text);
+  set_used(outcome);
   write_page(outcome);
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);

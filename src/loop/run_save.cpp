@@ -55,6 +55,16 @@ void Run::record_mirror() {
   unrecorded_mirror_.clear();
 }
 
+StateFacts Run::facts() const {
+  return {.data_digest = plan_.data.digest,
+          .resolved_job = plan_.resolved_yaml,
+          .model = plan_.model,
+          .window = window_.sums,
+          .evaluation_window = evaluation_window_.sums,
+          .seconds = elapsed(),
+          .joules = energy_.before + energy_.used};
+}
+
 checkpoint::Writer& Run::writer() {
   if (writer_) return *writer_;
   const auto& options = plan_.job.checkpoint;

@@ -132,6 +132,7 @@ json state_document(const State& state, const StateFacts& facts) {
                    {"data_digest", to_hex(facts.data_digest)},
                    {"model", facts.model},
                    {"job", facts.resolved_job}};
+  if (facts.joules > 0) document["joules"] = facts.joules;
   if (!state.left_out.empty()) document["left_out"] = left_out_json(state.left_out);
   if (!facts.records.empty()) document["records"] = facts.records;
   return document;
@@ -149,6 +150,7 @@ void read_document(const json& document, State& state, StateFacts& facts) {
   facts.window = exact_metrics(document.at("window"));
   facts.evaluation_window = exact_metrics(document.value("evaluation_window", json::object()));
   facts.seconds = document.value("seconds", 0.0);
+  facts.joules = document.value("joules", 0.0);
   facts.resolved_job = document.at("job");
   facts.model = document.value("model", "");
   facts.records = document.value("records", "");

@@ -58,6 +58,7 @@ struct StateFacts {
   // sums of the training metrics since the last evaluation, because train/loss can be monitored
   report::Metrics evaluation_window;
   double seconds = 0;   // training time of the run, over all its attempts
+  double joules = 0;    // energy that counters have measured in that time; 0 if none do
   std::string records;  // for a joiner: records that are perhaps not in the files yet; "" in a checkpoint
 };
 

@@ -38,7 +38,7 @@ void check_end_changes(const std::vector<OptionChange>& changes) {
   for (const OptionChange& change : changes) {
     if (!change.of_result || change.of_end) continue;
     throw UsageError("OPTION_INVALID", "a run that goes on keeps its " + change.key + ", which is " + change.before,
-                     "trainer.max_duration, budget.time, budget.training, early_stopping.patience, "
+                     "trainer.max_duration, the options of budget, early_stopping.patience, "
                      "early_stopping.min_delta and objective may change; to train with other options, start a new run "
                      "with model.init_from");
   }

@@ -151,8 +151,8 @@ struct AugmentOptions {       // applied in this order; each a pure function of 
 };
 
 struct DataOptions {
-  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | text | text_folder |
-  // library
+  // auto | idx | cifar10 | cifar100 | csv | tsv | jsonl | npy | npz | image_folder | image_list | webdataset | text |
+  // text_folder | library
   std::string format = "auto";
   std::string library;        // library: the .so; empty: model.file
   DataSource train;           // required
@@ -185,7 +185,7 @@ struct DataOptions {
 struct TrainerOptions {
   Duration max_duration = {10, Duration::Unit::epochs};
   int64_t batch_size = 64;             // samples in a step, over all workers
-  Auto<int64_t> shards;                // S; auto depends on this job file alone
+  Auto<int64_t> shards;                // S; auto depends on this file, and on the memory where it is scarce
   Auto<int64_t> lanes;                 // threads that compute shards; no effect on the result
   std::string precision = "auto";      // auto | fp32 | bf16
   std::string memory_format = "auto";  // auto | contiguous | channels_last
@@ -270,8 +270,28 @@ struct LoggingOptions {
 struct BudgetOptions {
   double seconds = 0;  // key budget.time, "2h"; the whole run ends in this time, with exit code 3; 0: no limit
   std::string training = "never";  // after this part of the training the run stops in the same way; "never": no limit
+  int64_t memory = 0;  // bytes of a run's workers on one machine, together; decides auto shards and lanes; 0: no limit
+  double cost = 0, price = 0;  // the run may cost so much, at the price of an hour; 0: no limit
+  // Key budget.energy: the run may use so many kWh. `watts` is the power of its machines; 0: energy counters tell it.
+  double kilowatt_hours = 0, watts = 0;
   bool operator==(const BudgetOptions&) const = default;
 };
+
+// The time in which the tightest limit of a budget ends a run, and the option that sets this limit.
+struct TimeLimit {
+  double seconds = 0;  // of the whole run; 0: no limit
+  std::string option = "budget.time";
+  bool operator==(const TimeLimit&) const = default;
+};
+// The energy in J that a run had used after so many seconds, as counters measured it. `watts`: how much it uses now.
+struct MeasuredEnergy {
+  double joules = 0, seconds = 0, watts = 0;  // watts 0: not known yet
+};
+// A limit of energy counts only if the power is given or was measured. A measured one moves with the power.
+TimeLimit time_limit(const BudgetOptions& budget, const MeasuredEnergy& measured = {});
+// The setting of `option`, one of those that TimeLimit names, with which a run may take so many seconds:
+// "budget.cost=4". `watts`: the power of the machines.
+std::string budget_setting(const std::string& option, const BudgetOptions& budget, double seconds, double watts);
 
 struct WorkersOptions {  // processes of one run; no effect on the result
   int64_t min = 1, max = 1;

@@ -175,11 +175,13 @@ std::vector<Option> trainer_options() {
        {},
        "batch"},
       {"trainer.shards", at<in, &T::shards>(), whole(1, 65536),
-       "how many slices a step is computed in; they determine the result, so auto depends on this file alone"},
+       "how many slices a step is computed in; they determine the result, so auto depends on this file alone, unless "
+       "budget.memory is given and too small for them: then there are more, and resolved.yaml keeps their number"},
       {"trainer.lanes",
        at<in, &T::lanes>(),
        whole(1, 1024),
-       "threads that compute shards; no effect on the result",
+       "threads that compute shards; no effect on the result; auto: one for each core, or fewer if budget.memory is "
+       "too small",
        "",
        {},
        "threads num_threads"},
@@ -339,7 +341,7 @@ std::vector<Option> make_table() {
       {"data.format",
        at<&Job::data, &DataOptions::format>(),
        choice({"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "npy", "npz", "image_folder", "image_list",
-               "text", "text_folder", "library"}),
+               "webdataset", "text", "text_folder", "library"}),
        "the format of the files; auto: by their names and first bytes; library: your own library reads them",
        "",
        {},
@@ -356,6 +358,7 @@ std::vector<Option> make_table() {
   append(table, ramp_options());
   append(table, optimizer_options());
   append(table, run_options());
+  append(table, budget_options());
   append(table, threshold_options());
   append(table, tune_options());
   append(table, workers_options());

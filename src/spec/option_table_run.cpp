@@ -75,12 +75,45 @@ std::vector<Option> run_options() {
        {},
        "log_interval log_every"},
       {"logging.tensorboard", at<&Job::logging, &LoggingOptions::tensorboard>(), flag(), "write TensorBoard events"},
+  };
+}
+
+std::vector<Option> budget_options() {
+  return {
       {"budget.time", at<&Job::budget, &BudgetOptions::seconds>(), time(),
        "time limit of the run; a training stops early enough to save, evaluate and test in it; exit code 3",
        "no limit"},
+      {"budget.cost", at<&Job::budget, &BudgetOptions::cost>(), number(kPositive),
+       "the run may cost so much, at budget.price an hour; it ends as with budget.time, and the tightest limit counts",
+       "no limit"},
+      {"budget.price",
+       at<&Job::budget, &BudgetOptions::price>(),
+       number(kPositive),
+       "price of an hour of all machines of the run together, in the same currency",
+       "none",
+       {"budget.cost", {}}},
+      {"budget.energy", at<&Job::budget, &BudgetOptions::kilowatt_hours>(), number(kPositive),
+       "the run may use so many kWh at budget.watts, or as the energy counters of the processor measure it: only those "
+       "of the leader's machine count; it ends as with budget.time",
+       "no limit"},
+      {"budget.watts",
+       at<&Job::budget, &BudgetOptions::watts>(),
+       number(kPositive),
+       "mean power in W of all machines of the run together, such as a meter at the plug shows it",
+       "measured by the energy counters of the machine",
+       {"budget.energy", {}},
+       "power"},
       {"budget.training", at<&Job::budget, &BudgetOptions::training>(), Type{.kind = Kind::interval, .units = kCounted},
        "after this part of the training, stop with a checkpoint and exit code 3; a multiple of "
        "trainer.eval_interval ends with an evaluation"},
+      {"budget.memory",
+       at<&Job::budget, &BudgetOptions::memory>(),
+       bytes(),
+       "most memory of the run's workers on a machine, together; trainer.shards and trainer.lanes are chosen to fit it "
+       "and the limit of the cgroup, if they are auto",
+       "no limit, and nothing is measured",
+       {},
+       "max_memory memory_limit ram"},
       {"budget.attempt", at<&Job::command, &CommandOptions::attempt_seconds>(), time(),
        "time limit of an attempt; retries.timeout says whether another attempt follows", "no limit", kCommand,
        "timeout"},

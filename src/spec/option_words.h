@@ -115,13 +115,13 @@ inline const Effect kClasses = {"loss.name", {"auto", "cross_entropy"}};
 inline const Effect kTable = {"data.format", {"auto", "csv", "tsv", "jsonl", "text_folder"}};
 inline const Effect kDelimited = {"data.format", {"auto", "csv", "tsv"}};
 inline const Effect kEncoded = {"data.format", {"auto", "csv", "tsv", "text_folder"}};
-inline const Effect kImageFiles = {"data.format", {"auto", "image_folder", "image_list"}};
-inline const Effect kImages = {"data.format",
-                               {"auto", "idx", "cifar10", "cifar100", "npy", "npz", "image_folder", "image_list"}};
+inline const Effect kImageFiles = {"data.format", {"auto", "image_folder", "image_list", "webdataset"}};
+inline const Effect kImages = {
+    "data.format", {"auto", "idx", "cifar10", "cifar100", "npy", "npz", "image_folder", "image_list", "webdataset"}};
 inline const Effect kText = {"data.format", {"auto", "text"}};
 inline const Effect kNotText = {"data.format",
                                 {"auto", "idx", "cifar10", "cifar100", "csv", "tsv", "jsonl", "text_folder", "npy",
-                                 "npz", "image_folder", "image_list"}};
+                                 "npz", "image_folder", "image_list", "webdataset"}};
 inline const Effect kSgd = {"optimizer.name", {"sgd"}};
 inline const Effect kMomentum = {"optimizer.name", {"sgd", "rmsprop"}};
 inline const Effect kAdam = {"optimizer.name", {"adam", "adamw"}};
@@ -148,6 +148,7 @@ namespace sinew::spec {
 std::vector<Option> model_options();  // option_table_model.cpp
 std::vector<Option> loss_options();
 std::vector<Option> run_options();  // option_table_run.cpp
+std::vector<Option> budget_options();
 std::vector<Option> threshold_options();
 std::vector<Option> command_options();  // option_table_command.cpp
 std::vector<Option> resource_options();

@@ -104,10 +104,22 @@ bool is_set(const Option& option, const Job& job) {
 }
 
 bool is_of_training(std::string_view key) {
-  static constexpr std::string_view kOfTraining[] = {
-      "model",          "loss",    "data",    "trainer",   "optimizer",        "scheduler",
-      "checkpoint",     "workers", "cluster", "threshold", "logging.interval", "early_stopping.restore_best",
-      "budget.training"};
+  static constexpr std::string_view kOfTraining[] = {"model",
+                                                     "loss",
+                                                     "data",
+                                                     "trainer",
+                                                     "optimizer",
+                                                     "scheduler",
+                                                     "checkpoint",
+                                                     "workers",
+                                                     "cluster",
+                                                     "threshold",
+                                                     "logging.interval",
+                                                     "early_stopping.restore_best",
+                                                     "budget.training",
+                                                     "budget.memory",
+                                                     "budget.energy",
+                                                     "budget.watts"};
   return std::any_of(std::begin(kOfTraining), std::end(kOfTraining), [&](std::string_view part) {
     return key == part || (key.starts_with(part) && key[part.size()] == '.');
   });

@@ -195,9 +195,12 @@ class JobMaker {
     job.early_stopping.restore_best = usual.early_stopping.restore_best;
     job.tune = usual.tune;  // the searches of this test vary options of a training
     job.budget.training = usual.budget.training;
+    job.budget.memory = usual.budget.memory;
+    job.budget.kilowatt_hours = job.budget.watts = 0;
   }
 
   void obey_the_rules(Job& job) {
+    if (job.budget.cost > 0 && job.budget.price == 0) job.budget.price = 0.5;
     if (job.command.given()) return obey_the_rules_of_commands(job);
     const bool graph = job.model.name == "program" || job.model.name == "torchscript";
     if ((graph || job.model.name == "library") && job.model.file.empty()) job.model.file = values_.text();

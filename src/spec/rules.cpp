@@ -58,6 +58,7 @@ struct Rules {
   void optimizer();
   void workers();
   void threshold();
+  void budget();
   void tune();
   void objectives();
   void parameter_constraints();
@@ -262,6 +263,12 @@ void Rules::threshold() {
       "delete one of the two");
 }
 
+void Rules::budget() {
+  if (has("budget.cost") && !has("budget.price") && good({"budget.cost"}))
+    say(key_of("budget.cost"), "SPEC_INCOMPLETE", "budget.cost needs budget.price",
+        "give for example price: 1.2, the price of an hour of the machine in the same currency");
+}
+
 void Rules::tune() {
   if (!has("tune") || !good({"tune", "tune.search"})) return;
   if (!has("tune.search"))
@@ -393,6 +400,7 @@ std::vector<Problem> without_effect(const DataOptions& data) {
 std::vector<Finding> check_rules(const Job& job, const GivenKeys& given) {
   Rules rules{job, given, {}};
   rules.no_effect();
+  rules.budget();
   rules.tune();
   if (given.contains("command")) {
     for (Finding& finding : check_command_rules(job, given)) rules.findings.push_back(std::move(finding));

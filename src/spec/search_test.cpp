@@ -208,6 +208,43 @@ TEST(Search, ACostNeedsAPrice) {
   EXPECT_THAT(said(search + ", cost: 0, price: 1}\n"), HasSubstr("tune.cost is 0, but must be"));
 }
 
+TEST(Budget, ACostNeedsAPriceAndAPowerNeedsAnEnergy) {
+  EXPECT_EQ(said("budget: {cost: 20, price: 1.5, energy: 0.5, watts: 200}\n"), "");
+  EXPECT_EQ(said("budget: {energy: 0.5}\n"), "") << "energy counters may tell the power";
+  EXPECT_THAT(said("budget: {cost: 20}\n"), HasSubstr("budget.cost needs budget.price"));
+  EXPECT_THAT(said("budget: {price: 20}\n"), HasSubstr("budget.price has no effect without budget.cost"));
+  EXPECT_THAT(said("budget: {watts: 200}\n"), HasSubstr("budget.watts has no effect without budget.energy"));
+  EXPECT_THAT(said("budget: {cost: 20 USD, price: 1}\n"), HasSubstr("budget.cost"));
+}
+
+TEST(Budget, TheTightestLimitCounts) {
+  BudgetOptions budget{.seconds = 7200, .cost = 3, .price = 1.5, .kilowatt_hours = 0.5, .watts = 250};
+  EXPECT_EQ(time_limit(budget), (TimeLimit{7200, "budget.time"})) << "of equal limits the first one";
+  budget.cost = 1.5;
+  EXPECT_EQ(time_limit(budget), (TimeLimit{3600, "budget.cost"}));
+  budget.watts = 1000;
+  EXPECT_EQ(time_limit(budget), (TimeLimit{1800, "budget.energy"}));
+  EXPECT_EQ(time_limit({.kilowatt_hours = 0.5}), TimeLimit{}) << "the power is not known here";
+  EXPECT_EQ(time_limit({}), TimeLimit{});
+}
+
+TEST(Budget, MeasuredEnergyLastsAsLongAsThePowerAllows) {
+  const BudgetOptions budget{.kilowatt_hours = 0.001};  // 3600 J
+  EXPECT_EQ(time_limit(budget, {.joules = 100, .seconds = 1}), TimeLimit{}) << "no power is known yet";
+  EXPECT_EQ(time_limit(budget, {.joules = 600, .seconds = 10, .watts = 60}), (TimeLimit{60, "budget.energy"}));
+  EXPECT_EQ(time_limit(budget, {.joules = 600, .seconds = 10, .watts = 300}), (TimeLimit{20, "budget.energy"}));
+  EXPECT_EQ(time_limit(budget, {.joules = 3600, .seconds = 40}), (TimeLimit{40, "budget.energy"})) << "used up";
+}
+
+TEST(Budget, ASettingAllowsTheTime) {
+  const BudgetOptions budget{.cost = 3, .price = 1.5};
+  EXPECT_EQ(budget_setting("budget.time", budget, 5000.5, 0), "budget.time=5001s");
+  EXPECT_EQ(budget_setting("budget.cost", budget, 3600, 0), "budget.cost=1.5");
+  EXPECT_EQ(budget_setting("budget.cost", budget, 3601, 0), "budget.cost=1.51") << "rounded up";
+  EXPECT_EQ(budget_setting("budget.energy", budget, 3600, 250), "budget.energy=0.25");
+  EXPECT_EQ(budget_setting("budget.energy", {.kilowatt_hours = 0.2}, 3600, 0), "budget.energy=0.4") << "no power known";
+}
+
 // A trial reads the job with an override for every option that the search varies. read_job then does not check the
 // values of the search.
 TEST(Search, AnOverrideOfAVariedOptionMakesItOneTraining) {

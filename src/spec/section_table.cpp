@@ -27,7 +27,7 @@ const std::vector<Section>& section_table() {
       {"checkpoint", "When the state is saved, and which checkpoints are kept"},
       {"early_stopping", "Stop when a metric no longer improves"},
       {"logging", "What the training writes while it runs"},
-      {"budget", "Limits of the training's time and length"},
+      {"budget", "Limits of the training's time, length, cost and energy"},
       {"threshold", "Two classes: from which probability a sample counts as one of the second class"},
       {"tune", "What `sinew tune` varies, and how long it searches; a training ignores it"},
       {"workers", "How many processes train; --workers N sets it on the command line"},

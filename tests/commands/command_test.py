@@ -359,6 +359,12 @@ class Limits(Commands):
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertEqual(self.status(), "budget")
 
+    def test_money_ends_it_as_time_does(self):
+        done = self.run_script("exec sleep 1000", "budget.cost=0.0001", "budget.price=1.2")  # 0.3 s
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertEqual(self.status(), "budget")
+        self.assertIn("budget.cost is used up", done.stdout + done.stderr)
+
     def test_an_attempt_that_takes_too_long_is_a_timeout(self):
         done = self.run_script("[ $SINEW_ATTEMPT = 2 ] || exec sleep 1000", "budget.attempt=0.5s", "retries.timeout=1",
                                "retries.backoff=0.01s", "grace=5s")

@@ -107,6 +107,41 @@ class Budget(unittest.TestCase):
         self.assertIn("val/loss", sp.report(run)["last"])
 
 
+    def test_a_run_keeps_to_its_money_and_goes_on_with_more(self):
+        run = self.path / "run"
+        # 8 s at this price
+        done = sp.run("train", self.job(), "--run-dir", run, "budget.cost=0.008", "budget.price=3.6", "budget.time=1h", check=3)
+        report = sp.report(run)
+        self.assertEqual(report["status"], "budget")
+        self.assertAlmostEqual(report["cost"], report["seconds"] / 1000, places=12)
+        self.assertIn("test/loss", report["last"])
+        self.assertIn("budget.cost", done.stdout + done.stderr)
+        again = sp.run("resume", run, f"trainer.max_duration={report['steps'] + 5}st", "budget.cost=10", check=0)
+        self.assertIn("; cost ", again.stdout + again.stderr)
+        self.assertGreater(sp.report(run)["cost"], report["cost"], "earlier attempts count")
+
+    def test_a_given_power_limits_the_energy(self):
+        run = self.path / "run"
+        sp.run("train", self.job(), "--run-dir", run, "budget.energy=0.001", "budget.watts=450", check=3)  # 8 s
+        report = sp.report(run)
+        self.assertAlmostEqual(report["energy_kwh"], report["seconds"] * 450 / 3.6e6, places=12)
+        self.assertNotIn("cost", report)
+
+    def test_an_energy_is_measured_or_refused(self):
+        run = self.path / "run"
+        if [path for path in pathlib.Path("/sys/class/powercap").glob("intel-rapl:?/energy_uj") if os.access(path, os.R_OK)]:
+            sp.run("train", self.job(), "--run-dir", run, "budget.energy=0.0002", check=3)  # 8 s at 90 W
+            self.assertGreater(sp.report(run)["energy_kwh"], 0)
+            return
+        refused = sp.run("train", self.job(), "--run-dir", run, "budget.energy=1", check=1)
+        self.assertIn("ENERGY_NOT_MEASURED", refused.stderr)
+        self.assertIn("budget.watts", refused.stderr)
+
+    def test_a_cost_without_a_price_is_refused(self):
+        refused = sp.run("train", self.job(), "--run-dir", self.path / "run", "budget.cost=1", check=2)
+        self.assertIn("budget.cost needs budget.price", refused.stderr)
+
+
 class Plan(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -137,6 +172,33 @@ class Plan(unittest.TestCase):
         memory = sp.report(run)["memory_bytes"]
         self.assertEqual(memory["parameters"], plan["memory_bytes_by_part"]["parameters"])
         self.assertEqual(memory["optimizer"], plan["memory_bytes_by_part"]["optimizer"])
+
+    def test_a_plan_compares_machines_of_a_table(self):
+        job = sp.write_job(self.path, 500)
+        table = self.path / "machines.yaml"
+        table.write_text(sp.run("plan", "--print-machines", check=0).stdout)
+        table.write_text(table.read_text().replace("price_per_hour: {on_demand: 0.357}", "price_per_hour: {on_demand: 3.57}"))
+        plan = self.plan(job, "--time", "2s", "--machines", table, "--spend", "0.5", "--retrain", "nightly", "trainer.precision=fp32")
+        machines = {machine["name"]: machine for machine in plan["machines"]}
+        self.assertGreaterEqual(len(machines), 20)
+        for machine in machines.values():
+            if machine["fits"]:
+                self.assertLess(machine["seconds"]["low"], machine["seconds"]["high"], machine["name"])
+        cpu = machines["c7i.2xlarge"]
+        self.assertAlmostEqual(cpu["cost_on_demand"]["expected"], cpu["seconds"]["expected"] * 3.57 / 3600)
+        self.assertIn("cost_a_month", cpu)
+        self.assertEqual(machines["ct5lp-hightpu-1t"]["why_not"], "no figure for fp32")
+        self.assertIn("seconds_a_month", plan)
+        self.assertEqual(list(self.scratch.iterdir()), [])
+
+    def test_a_mistake_in_a_table_is_found_before_the_job_is_measured(self):
+        table = self.path / "machines.yaml"
+        table.write_text("date: 2026-01-01\ncurrency: USD\nmachines:\n  - {name: a, cors: 3}\n")
+        refused = sp.run("plan", sp.write_job(self.path, 500), "--machines", table, env=self.env)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("machines.yaml:4:", refused.stderr)
+        self.assertIn("'cors'", refused.stderr)
+        self.assertEqual(sp.run("plan", sp.write_job(self.path, 500), "--spend", "3").returncode, 2)
 
     def test_a_job_that_cannot_train_is_refused_as_in_a_training(self):
         job = sp.write_job(self.path, 500)
