@@ -37,10 +37,6 @@ Estimate pass_of(const PlannedJob& job, const MeasuredRun& measured, int64_t sam
   return about(batches * measured.step_seconds * measured.forward_share, kErrorOfGuess);
 }
 
-Estimate times(const Estimate& one, double count) {
-  return {one.expected * count, one.low * count, one.high * count};
-}
-
 Estimate one_step(const MeasuredRun& measured) {
   return about(measured.step_seconds, std::hypot(kErrorOfSteps, measured.step_error));
 }
@@ -70,14 +66,14 @@ Plan plan(const PlannedJob& job, const MeasuredRun& measured) {
   if (job.steps) {
     const auto steps = static_cast<double>(*job.steps);
     plan.evaluation_count = evaluations_in(job, steps, measured.step_seconds, true);
-    plan.steps = times(step, steps);
-    plan.evaluations = times(validation, plan.evaluation_count);
+    plan.steps = step * steps;
+    plan.evaluations = validation * plan.evaluation_count;
     plan.seconds = plan.startup + plan.steps + plan.evaluations + plan.end;
   } else {
     const double left = std::max(0.0, job.max_seconds - measured.startup_seconds);
     const double steps = left / step_with_evaluations(job, measured.step_seconds, validation.expected);
     plan.evaluation_count = evaluations_in(job, steps, measured.step_seconds, false);
-    plan.evaluations = times(validation, plan.evaluation_count);
+    plan.evaluations = validation * plan.evaluation_count;
     plan.steps = about(std::max(0.0, left - plan.evaluations.expected), 0);
     plan.seconds = Estimate{job.max_seconds, job.max_seconds, job.max_seconds + late} + plan.end;
   }

@@ -30,8 +30,13 @@ int run_plan(const task::Plan& task) {
   options.began_seconds_ago = std::min(process_age_seconds(), kMostStart);
   if (!task.json && terminal_of(STDERR_FILENO).present)
     print_text(stderr, "trains for " + short_seconds(task.seconds) + " to measure the job ...\n");
-  const advise::Plan plan = train::plan_job(options, task.seconds, system_clock());
-  const advise::PlanQuestions questions{task.price, task.within_seconds};
+  const advise::Plan plan = train::plan_job(options, task.seconds, !task.machines.empty(), system_clock());
+  advise::PlanQuestions questions{.price = task.price,
+                                  .within_seconds = task.within_seconds,
+                                  .spend = task.spend,
+                                  .retrain_seconds = task.retrain_seconds,
+                                  .samples_per_day = task.samples_per_day};
+  if (!task.machines.empty()) questions.machines = advise::read_machines(task.machines, "the table of machines");
   if (task.json) {
     std::fputs(advise::plan_json(plan, questions).c_str(), stdout);
   } else {
