@@ -62,4 +62,7 @@ std::vector<NamedChart> evaluation_charts(const std::vector<EvaluationRecord>& e
 // Returns whether the run measured classes, so that evaluations of it have a confusion matrix.
 bool measures_classes(const RunSummary& run);
 
+// Returns the content of a picture file: an .svg if `vector`, else a .png.
+std::string picture_text(const plot::Picture& picture, bool vector);
+
 }  // namespace sinew::report

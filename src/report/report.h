@@ -316,6 +316,13 @@ struct PlotResult {
 // or if the disk fails.
 PlotResult plot_run(const RunSummary& run, const PlotRequest& request, Disk& disk);
 
+// A step of a range test of the learning rate.
+struct RateLoss {
+  double lr = 0, loss = 0, smoothed = 0;
+};
+// Returns the content of a file with the curve of the test: an .svg if `vector`, else a .png.
+std::string rate_picture(const std::string& job, const std::vector<RateLoss>& losses, double suggestion, bool vector);
+
 // Returns the page of a run that ends in this way, from its files: one HTML file that needs no other file, no network
 // and no scripts. Returns "" if the directory is no run. Throws an exception only if memory is short.
 std::string run_page(const std::string& directory, const rundir::Outcome& outcome);

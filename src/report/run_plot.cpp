@@ -26,10 +26,6 @@ std::string file_name(const std::string& text) {
   return name;
 }
 
-std::string picture_text(const plot::Picture& picture, bool vector) {
-  return vector ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + plot::svg(picture) : plot::png(picture);
-}
-
 std::string title_of_run(const RunSummary& run) {
   return run.job + "  " + run.id + ":  " + run.status + ", step " + std::to_string(run.steps);
 }
@@ -63,6 +59,10 @@ void write_one(const std::string& path, const std::string& title, std::vector<Na
 }
 
 }  // namespace
+
+std::string picture_text(const plot::Picture& picture, bool vector) {
+  return vector ? "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + plot::svg(picture) : plot::png(picture);
+}
 
 PlotResult plot_run(const RunSummary& run, const PlotRequest& request, Disk& disk) {
   std::string output = request.output.empty() ? file_name(run.job) + "-" + file_name(run.id) + ".png" : request.output;
