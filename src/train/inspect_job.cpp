@@ -36,7 +36,9 @@ std::string first_step(const spec::Job& resolved, const data::Dataset& dataset, 
 model::FileReport inspect_job(const spec::Job& job) {
   const auto dataset = open_data(job);
   const data::DataInfo& info = dataset->info();
-  const spec::Job resolved = resolve(job, info, this_machine()).job;
+  Resolved decided = resolve(job, info, this_machine());
+  fit_to_memory(decided, job, *dataset);
+  const spec::Job& resolved = decided.job;
   const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
   const loop::Schedule schedule(resolved.scheduler, lengths);  // throws if the schedule and the end do not fit together
   loop::check_declines(resolved, lengths);
@@ -61,6 +63,8 @@ model::FileReport inspect_job(const spec::Job& job) {
   for (const auto& [name, tensor] : model->buffers()) add("buffer", name, tensor_text(tensor));
   add("numbers", std::to_string(numbers), "in all parameters, " + std::to_string(trained) + " of them trained");
   add("step", "the first", step);
+  add("shards", std::to_string(*resolved.trainer.shards), decided.reasons["trainer.shards"]);
+  add("lanes", std::to_string(*resolved.trainer.lanes), decided.reasons["trainer.lanes"]);
   for (const std::string& remark : model->remarks()) add("remark", remark, "");
   return report;
 }

@@ -172,7 +172,8 @@ Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine
   }
   if (!resolved.job.data.prefetch_threads) resolved.job.data.prefetch_threads = std::max<int64_t>(1, machine.cores);
   resolved.reasons["trainer.lanes"] = "one for each core of the machine; never changes the result";
-  resolved.reasons["data.prefetch.threads"] = "one for each core of the machine; never changes the result";
+  resolved.reasons["data.prefetch.threads"] =
+      "one for each core of the machine, and more while they mostly wait for files; never changes the result";
   return resolved;
 }
 

@@ -1,6 +1,10 @@
 // Decides every `auto` of a job for its data and its machine. This happens once, before step 0. Private to train/.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <string>
+
 #include "train/train.h"
 
 namespace sinew::train {
@@ -19,6 +23,22 @@ struct Resolved {
   spec::Reasons reasons;
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
+
+struct FitOptions {
+  int64_t sharers = 1;            // workers of the run on this machine; they share its memory
+  bool may_change_shards = true;  // false: other workers have to decide the same
+  double budget_seconds = 0;      // of the run; a part of them may go by before its first step; 0: no limit
+  const std::atomic<int>* stop_signals = nullptr;
+  std::function<void(const std::string&)> say = nullptr;  // gets a line for the user if anything takes time
+};
+// If the job has a budget.memory, changes trainer.shards and trainer.lanes of `resolved`, as far as they are auto in
+// `job`, so that the training keeps to it, and to the limit of its control group (train/fit_memory.h). Where much more
+// is allowed than any such training needs, this returns at once; else trials in other processes measure what it needs,
+// for at most two minutes and at most a tenth of budget_seconds. Call it before this process has threads. Returns false
+// if a stop was asked for meanwhile: nothing is decided then. Throws Error: MEMORY_TOO_SMALL if nothing fits,
+// MEMORY_NOT_MEASURED if the time is over before the shards are known.
+bool fit_to_memory(Resolved& resolved, const spec::Job& job, const data::Dataset& dataset,
+                   const FitOptions& options = {});
 
 // Returns the content of environment.json. Two runs can be bit-equal only if its versions and its CPU are equal.
 std::string environment_json(const Machine& machine);

@@ -62,6 +62,7 @@ const Entry kChecks[] = {
 Subject subject_of(const SanityOptions& options, Clock& clock) {
   const data::DataInfo& info = options.dataset->info();
   Resolved resolved = resolve(options.job, info, this_machine());
+  if (!options.make_model) fit_to_memory(resolved, options.job, *options.dataset);
   resolved.job.cluster.audit = 0;  // the check `repeatable` computes whole steps twice, and says more
   const spec::Job& job = resolved.job;
   loop::lengths_of(job, info.train_size, info.tokens_per_sample);  // throws if the job has no step

@@ -61,9 +61,10 @@ def command(*words):
     return [str(SINEW), *map(str, words)]
 
 
-def run(*words, timeout=300, env=None, check=None):
-    """Runs sinew to its end, with a timeout. `check` is the expected exit code."""
-    done = subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})})
+def run(*words, timeout=300, env=None, check=None, within=None):
+    """Runs sinew to its end, with a timeout. `check` is the expected exit code; `within` is a MemoryGroup."""
+    done = subprocess.run(command(*words), capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})},
+                          preexec_fn=within.enter if within else None)
     if check is not None and done.returncode != check:
         raise AssertionError(f"sinew {' '.join(map(str, words))} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done
