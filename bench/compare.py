@@ -18,8 +18,11 @@ import cold
 import contestants
 import costs
 import elastic
+import fits
 import floor
 import hostile
+import limits
+import pipeline
 import plans
 import programs
 import search
@@ -29,9 +32,12 @@ from figures import verdict, written
 
 SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
+    "Input pipeline": ["photos", "pixels", "memory"],
     "Tables": ["tables"],
     "Checks of a job": ["check"],
     "Plans and budgets": ["plans", "budgets"],
+    "What limits a run": ["limits"],
+    "Memory limits": ["fits"],
     "Models brought as .pt2": ["programs"],
     "What starting, saving and logging cost": ["startup", "checkpoint", "logging", "accounting"],
     "Store and server": ["store", "server", "hostile"],
@@ -42,9 +48,12 @@ SECTIONS = {
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
+    "photos": pipeline.photos, "pixels": pipeline.pixels, "memory": pipeline.memory,
     "tables": tables.tables,
     "check": check_faults.faults,
     "plans": plans.plans, "budgets": budgets.budgets,
+    "limits": limits.limits,
+    "fits": fits.fits,
     "programs": programs.programs,
     "search": search.search, "warm": search.warm, "stopping": search.stopping, "fronts": search.fronts, "suggestions": search.suggestions,
     "startup": costs.startup, "checkpoint": costs.checkpoint, "logging": costs.logging, "accounting": costs.accounting,
@@ -58,6 +67,9 @@ NOTES = {
     "Throughput": "Ratios: samples a second of Sinew over the peer's, the median over rounds in which contestants take turns; "
                   "steady state, the start left out; the rates beside a ratio are medians of their own. PyTorch and "
                   "Lightning run on as many threads as there are cores, Sinew and the bare loop on two lanes.",
+    "Input pipeline": "One thread on one core loads batches of 64 in random order: decoded, scaled to 224 x 224, normalised. The files are in the page cache. "
+                      "Ratios: samples a second of Sinew over the peer's, the median over rounds in which both take turns. The 50 GB are tars with holes: "
+                      "they take no space on the disk, but are read and cached like others.",
     "Tables": "Rank 1 is best. scikit-learn's MLP gets standardised inputs and targets; tuned: the best of 30 random trials. "
               "Measured: `sinew init TABLE --time-limit TIME`, then `sinew train` and `sinew predict`. The target is the better rank of "
               "HistGradientBoosting with its defaults and of the tuned MLP. The tables come with scikit-learn, statsmodels and vega_datasets, "
@@ -67,6 +79,12 @@ NOTES = {
     "Plans and budgets": "`sinew plan` of random jobs of all built-in models, then their training (`bench/plans.py`). Budgets: `sinew train` of "
                          "random jobs with a random `budget.time`, two at a time, beside programs that take the processors at random "
                          "(`bench/budgets.py`). The time is that of the whole process.",
+    "What limits a run": "Limits planted from outside in trainings (`bench/limits.py`): slow files, slow decoding, other programs, CPU quotas, a "
+                         "slow worker, a slow link, slow checkpoints, and jobs that limit themselves. `sinew advise` names the limit and predicts "
+                         "what its remedy gains, before the training is measured without the limit.",
+    "Memory limits": "`sinew train` of random jobs in control groups with a random limit (`bench/fits.py`), from a third of what they need "
+                     "with their usual shards, and the same budget.memory. The best that fits: of all numbers of lanes with the chosen "
+                     "shards, each trained under the same limit. An out-of-memory kill of a trial is none of a run.",
     "Models brought as .pt2": "Plain loops on one thread, forward to fused AdamW, in turns; nothing of the step contract.",
     "Search": "Regret: how far the best value is from the minimum, over what random search with as many trials has (the median "
               "of 101): 1 is no better than chance, 0 perfect. Peers are asked the same functions by the same program.",

@@ -11,10 +11,11 @@ namespace sinew::advise {
 namespace {
 
 // Two lanes for 50 s, on a machine with two cores that did nothing else.
-struct Recorded {
-  StageTimes time{.lanes = 2};
-  ResourceUse resources{.cores = 2, .cpu_seconds = 100};
+struct Recorded : Record {
   Recorded() {
+    time.lanes = 2;
+    resources.cores = 2;
+    resources.cpu_seconds = 100;
     time[Stage::forward] = 40;
     time[Stage::backward] = 60;
   }
@@ -22,7 +23,7 @@ struct Recorded {
     time[Stage::backward] -= seconds;
     time[to] += seconds;
   }
-  Verdict verdict() const { return judge(time, resources); }
+  Verdict verdict() const { return judge(*this); }
 };
 
 double share_of(const Verdict& verdict, Limit limit) {
@@ -45,7 +46,9 @@ TEST(Verdict, WaitingForSamplesIsInputBound) {
   EXPECT_NEAR(share_of(verdict, Limit::input), 0.55, 1e-12);
   EXPECT_EQ(verdict.parts[0].evidence, "the lanes waited for samples 55.0 s of 100.0 s");
   ASSERT_FALSE(verdict.remedies.empty());
-  EXPECT_NEAR(verdict.remedies[0].at_most, 0.55 / 0.45, 1e-12);
+  EXPECT_NEAR(verdict.remedies[0].gain.expected, 0.55 / 0.45, 1e-12);
+  EXPECT_LT(verdict.remedies[0].gain.low, 0.55 / 0.45);
+  EXPECT_GT(verdict.remedies[0].gain.high, 0.55 / 0.45);
   EXPECT_TRUE(verdict.remedies[0].keeps_result);
 }
 
@@ -88,7 +91,7 @@ TEST(Verdict, AUsedUpQuotaStarvesARun) {
   const Verdict verdict = run.verdict();
   EXPECT_EQ(verdict.limits, (std::vector{Limit::starved, Limit::compute}));
   EXPECT_EQ(verdict.remedies[0].what, "raise the CPU quota of the container");
-  EXPECT_NEAR(verdict.remedies[0].at_most, 3, 1e-12);
+  EXPECT_NEAR(verdict.remedies[0].gain.expected, 3, 1e-12);
 }
 
 TEST(Verdict, ThrottlingOfOtherProcessesIsBoundedByWhatTheRunDid) {
@@ -99,7 +102,9 @@ TEST(Verdict, ThrottlingOfOtherProcessesIsBoundedByWhatTheRunDid) {
 
 TEST(Verdict, AFullyStarvedRunStillHasARemedy) {
   Recorded run;
-  run.resources = {.cores = 0.01, .throttled_seconds = 200};
+  run.resources = {};
+  run.resources.cores = 0.01;
+  run.resources.throttled_seconds = 200;
   const Verdict verdict = run.verdict();
   EXPECT_EQ(verdict.limits, std::vector{Limit::starved});
   ASSERT_FALSE(verdict.remedies.empty());
@@ -118,17 +123,159 @@ TEST(Verdict, WhatStopsAllLanesCountsForAllOfThem) {
   StageTimes time{.lanes = 8};
   time[Stage::checkpoint] = 8 * 4;
   time[Stage::backward] = 8 * 6;
-  const Verdict verdict = judge(time, {.cores = 8, .cpu_seconds = 80});
+  const Verdict verdict = judge({.time = time, .resources = {.cores = 8, .cpu_seconds = 80}, .loading = {}});
   EXPECT_NEAR(share_of(verdict, Limit::checkpoints), 0.4, 1e-12);
-  EXPECT_NEAR(verdict.remedies[0].at_most, 0.4 / 0.6, 1e-12);
+  EXPECT_NEAR(verdict.remedies[0].gain.expected, 0.4 / 0.6, 1e-12);
 }
 
 TEST(Verdict, LanesThatDoNotDivideTheShardsWait) {
   Recorded run;
   run.move(30, Stage::imbalance);
-  const Verdict verdict = run.verdict();
+  spec::Job job;
+  job.trainer.lanes = 2;
+  job.trainer.shards = 3;
+  const Verdict verdict = judge(run, &job);
   EXPECT_EQ(verdict.limits, (std::vector{Limit::compute, Limit::imbalance}));
-  EXPECT_EQ(verdict.remedies[0].what, "a number of trainer.lanes that divides trainer.shards");
+  ASSERT_FALSE(verdict.remedies.empty());
+  EXPECT_EQ(verdict.remedies[0].options, std::vector<std::string>{"trainer.shards=4"});
+  EXPECT_NEAR(verdict.remedies[0].gain.expected, 0.3 / 0.7, 1e-12);
+  EXPECT_FALSE(verdict.remedies[0].keeps_result);
+}
+
+TEST(Verdict, NamesTheStageOfLoadingThatTakesMost) {
+  Recorded run;
+  run.move(50, Stage::data_wait);
+  run.loading.samples = 1000;
+  run.loading[LoadStage::read] = 2;
+  run.loading.read_seconds = 3;
+  run.loading[LoadStage::decode] = 45;
+  Verdict verdict = run.verdict();
+  EXPECT_EQ(verdict.parts[0].limit, Limit::input);
+  EXPECT_EQ(verdict.parts[0].stage, "decode");
+  EXPECT_EQ(verdict.parts[0].evidence,
+            "the lanes waited for samples 50.0 s of 100.0 s; a sample took 48.00 ms to load, 94 % of it to decode");
+  ASSERT_FALSE(verdict.remedies.empty());
+  EXPECT_NE(verdict.remedies[0].what.find("sinew data pack"), std::string::npos);
+  EXPECT_FALSE(verdict.remedies[0].keeps_result);  // the pixels are rounded
+  run.loading.read_seconds = 200;                  // four threads that wait for a disk
+  verdict = run.verdict();
+  EXPECT_EQ(verdict.parts[0].stage, "read");
+  EXPECT_NE(verdict.parts[0].evidence.find("% of it to read, mostly waiting"), std::string::npos);
+  EXPECT_NE(verdict.remedies[0].what.find("a faster disk"), std::string::npos);
+  EXPECT_TRUE(verdict.remedies[0].keeps_result);
+}
+
+// Packed files save the time to decode, but the cores still have to do the rest.
+TEST(Verdict, WithoutDecodingTheCoresStillComputeTheRest) {
+  Recorded run;
+  run.move(55, Stage::data_wait);
+  run.loading.samples = 1000;
+  run.loading[LoadStage::decode] = 30;
+  run.loading[LoadStage::augment] = 25;
+  EXPECT_NEAR(run.verdict().remedies[0].gain.expected, 1 / 0.7 - 1, 1e-12);
+}
+
+TEST(Verdict, ThreadsThatWaitForTheDiskMayBeMore) {
+  Recorded run;
+  run.move(50, Stage::data_wait);
+  run.resources.cpu_seconds = 52;
+  run.loading.samples = 1000;
+  run.loading.read_seconds = 49;
+  run.loading[LoadStage::read] = 1;
+  spec::Job job;
+  job.data.prefetch_threads = 2;
+  const Verdict verdict = judge(run, &job);
+  const auto more = std::ranges::find_if(verdict.remedies, [](const Remedy& one) { return !one.options.empty(); });
+  ASSERT_NE(more, verdict.remedies.end());
+  EXPECT_EQ(more->options, std::vector<std::string>{"data.prefetch.threads=4"});
+  EXPECT_EQ(more->gain.low, 0);  // the disk may be at its limit
+}
+
+TEST(Verdict, ASlowWorkerIsAStraggler) {
+  Recorded run;
+  run.move(20, Stage::member_wait);
+  run.shares = {1, 0.25, 1};
+  const Verdict verdict = run.verdict();
+  EXPECT_NEAR(share_of(verdict, Limit::straggler), 0.2 + 0.8 * 0.25, 1e-12);
+  EXPECT_EQ(share_of(verdict, Limit::communication), 0);
+  EXPECT_NE(verdict.parts[1].evidence.find("the workers' speeds are as 1.00 0.25 1.00"), std::string::npos);
+  run.shares = {1, 0.9, 1};
+  EXPECT_EQ(share_of(run.verdict(), Limit::straggler), 0);
+  EXPECT_NEAR(share_of(run.verdict(), Limit::communication), 0.2, 1e-12);
+}
+
+TEST(Verdict, PagesThatComeBackFromTheDiskAreAMemoryLimit) {
+  Recorded run;
+  run.resources.cpu_seconds = 40;
+  run.resources.memory_stalled_seconds = 40;
+  run.resources.memory_stopped_seconds = 12;
+  run.resources.major_faults = 10;  // stalls of another program
+  EXPECT_EQ(share_of(run.verdict(), Limit::memory), 0);
+  run.resources.major_faults = 100000;
+  EXPECT_NEAR(share_of(run.verdict(), Limit::memory), 0.52, 1e-12);
+  EXPECT_EQ(run.verdict().limits, (std::vector{Limit::memory, Limit::compute}));
+}
+
+TEST(Verdict, IdleCoresCouldCompute) {
+  Recorded run;
+  run.time = StageTimes{.lanes = 1};
+  run.time[Stage::backward] = 50;
+  run.resources.cores = 4;
+  run.resources.cpu_seconds = 50;
+  spec::Job job;
+  job.trainer.lanes = 1;
+  job.trainer.shards = 8;
+  const Verdict verdict = judge(run, &job);
+  ASSERT_EQ(verdict.remedies.size(), 1);
+  EXPECT_EQ(verdict.remedies[0].options, std::vector<std::string>{"trainer.lanes=4"});
+  EXPECT_GE(verdict.remedies[0].gain.high, 3);
+  EXPECT_LT(verdict.remedies[0].gain.low, 3);
+  run.resources.cpu_seconds = 195;  // loaders use the other cores
+  EXPECT_TRUE(judge(run, &job).remedies.empty());
+  run.resources.cpu_seconds = 50;
+  job.trainer.shards = 1;  // no other lane would have work
+  EXPECT_TRUE(judge(run, &job).remedies.empty());
+}
+
+// More lanes also compute the evaluations that are left.
+TEST(Verdict, RemediesTogetherNeverTakeMoreThanThereIs) {
+  const std::vector<Remedy> remedies = {{"", {2.4, 2, 3}, true, {"trainer.lanes=4"}},
+                                        {"", {1.4, 1.2, 1.6}, true, {"trainer.eval_interval=9ep"}}};
+  EXPECT_NEAR(together(remedies).expected, 3.4 * 2.4 - 1, 1e-9);
+  EXPECT_NEAR(together(remedies).low, 3 * 2.2 - 1, 1e-9);
+}
+
+TEST(Verdict, RareCheckpointsAndEvaluationsHelp) {
+  Recorded run;
+  run.move(30, Stage::checkpoint);
+  run.time[Stage::forward] = 10;
+  run.time[Stage::evaluation] = 30;
+  spec::Job job;
+  job.trainer.lanes = 2;
+  job.trainer.shards = 8;
+  job.checkpoint.interval = "10st";
+  job.trainer.eval_interval = {2, spec::Duration::Unit::epochs};
+  job.trainer.max_duration = {1000, spec::Duration::Unit::epochs};
+  const std::vector<Remedy> remedies = to_apply(judge(run, &job), false);
+  ASSERT_EQ(remedies.size(), 2);
+  EXPECT_EQ(remedies[0].options, std::vector<std::string>{"checkpoint.interval=200st"});
+  EXPECT_EQ(remedies[1].options, std::vector<std::string>{"trainer.eval_interval=18ep"});
+  const Estimate both = together(remedies);
+  EXPECT_NEAR(both.expected, 1 / (0.4 + 0.3 / 20 + 0.3 / 9) - 1, 1e-9);
+  EXPECT_LT(both.low, both.expected);
+  EXPECT_GT(both.high, both.expected);
+  job.early_stopping.monitor = "val/loss";  // with fewer evaluations, the training may end later
+  EXPECT_EQ(to_apply(judge(run, &job), false).size(), 1);
+  EXPECT_EQ(to_apply(judge(run, &job), true).size(), 2);
+  job.early_stopping.monitor.clear();
+  job.objective = spec::Objective{};
+  EXPECT_EQ(to_apply(judge(run, &job), false).size(), 1);
+  job.trainer.max_duration = {40, spec::Duration::Unit::epochs};  // 10 evaluations are left
+  EXPECT_EQ(to_apply(judge(run, &job), true)[1].options, std::vector<std::string>{"trainer.eval_interval=4ep"});
+  job.trainer.eval_interval = {0.04, spec::Duration::Unit::fraction};
+  EXPECT_EQ(to_apply(judge(run, &job), true)[1].options, std::vector<std::string>{"trainer.eval_interval=0.08dur"});
+  job.checkpoint.interval = "never";
+  EXPECT_EQ(to_apply(judge(run, &job), true).size(), 1);
 }
 
 TEST(Verdict, AlwaysNamesALimitAndSharesAddUpToOne) {
@@ -141,7 +288,18 @@ TEST(Verdict, AlwaysNamesALimitAndSharesAddUpToOne) {
                                 .cpu_seconds = random.uniform() * 400,
                                 .queued_seconds = random.uniform() * 400,
                                 .throttled_seconds = random.below(2) == 0 ? 0 : random.uniform() * 400};
-    const Verdict verdict = judge(time, resources);
+    Record record{.time = time, .resources = resources, .loading = {}};
+    record.resources.memory_stopped_seconds = random.uniform() * 20;
+    record.resources.memory_stalled_seconds = random.uniform() * 50;
+    record.resources.major_faults = static_cast<int64_t>(random.below(100000));
+    record.loading.samples = 100;
+    for (double& seconds : record.loading.cpu_seconds) seconds = random.uniform() * 50;
+    for (uint64_t n = random.below(4); n > 0; --n) record.shares.push_back(random.uniform());
+    spec::Job job;
+    job.trainer.lanes = time.lanes;
+    job.trainer.shards = 1 + random.below(9);
+    job.data.prefetch_threads = random.below(4);
+    const Verdict verdict = judge(record, random.below(2) == 0 ? &job : nullptr);
     double sum = 0;
     for (const Part& part : verdict.parts) {
       EXPECT_GE(part.share, 0);
@@ -151,22 +309,24 @@ TEST(Verdict, AlwaysNamesALimitAndSharesAddUpToOne) {
     ASSERT_FALSE(verdict.limits.empty());
     EXPECT_EQ(verdict.limits[0], verdict.parts[0].limit);
     for (const Remedy& remedy : verdict.remedies) {
-      EXPECT_GT(remedy.at_most, 0);
-      EXPECT_LT(remedy.at_most, 100);
+      EXPECT_GE(remedy.gain.low, 0);
+      EXPECT_LE(remedy.gain.low, remedy.gain.expected);
+      EXPECT_LE(remedy.gain.expected, remedy.gain.high);
+      EXPECT_LT(remedy.gain.high, 100);
     }
   }
 }
 
 TEST(Verdict, AReportWithoutARecordIsAnError) {
   rundir::Outcome outcome;
-  EXPECT_THROW(judge(outcome, "runs/x"), Error);
+  EXPECT_THROW(record_of(outcome, "runs/x"), Error);
   outcome.time = StageTimes{.lanes = 6};
   outcome.resources = ResourceUse();
-  EXPECT_THROW(judge(outcome, "runs/x"), Error);
+  EXPECT_THROW(record_of(outcome, "runs/x"), Error);
   (*outcome.time)[Stage::startup] = 1.99201 * 6;  // it ended before its first step
-  EXPECT_THROW(judge(outcome, "runs/x"), Error);
+  EXPECT_THROW(record_of(outcome, "runs/x"), Error);
   (*outcome.time)[Stage::forward] = 1;
-  EXPECT_EQ(judge(outcome, "runs/x").limits, std::vector{Limit::compute});
+  EXPECT_EQ(judge(record_of(outcome, "runs/x")).limits, std::vector{Limit::compute});
 }
 
 // The report is a file, which may hold any numbers.
@@ -176,12 +336,12 @@ TEST(Verdict, NumbersThatAreNoneAreAnError) {
     rundir::Outcome outcome;
     outcome.time = Recorded().time;
     outcome.resources = ResourceUse{.throttled_seconds = none};
-    EXPECT_THROW(judge(outcome, "runs/x"), Error);
+    EXPECT_THROW(record_of(outcome, "runs/x"), Error);
     outcome.resources = ResourceUse{.queued_seconds = none};
-    EXPECT_THROW(judge(outcome, "runs/x"), Error);
+    EXPECT_THROW(record_of(outcome, "runs/x"), Error);
     outcome.resources = ResourceUse();
     (*outcome.time)[Stage::imbalance] = none;
-    EXPECT_THROW(judge(outcome, "runs/x"), Error);
+    EXPECT_THROW(record_of(outcome, "runs/x"), Error);
   }
 }
 
@@ -189,7 +349,7 @@ TEST(Verdict, ACrossValidationNamesAFold) {
   rundir::Outcome outcome;
   outcome.folds.push_back({.fold = 0, .run = "trials/00000", .status = "done", .metrics = {}});
   try {
-    judge(outcome, "runs/x");
+    record_of(outcome, "runs/x");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.hint, "sinew advise runs/x/trials/00000");
@@ -211,7 +371,7 @@ TEST(VerdictText, SaysTheLimitsTheStagesAndWhatHelps) {
   EXPECT_EQ(
       verdict_text(run.verdict(), run.time),
       "input-bound, 55 %: the lanes waited for samples 55.0 s of 100.0 s\n"
-      "compute-bound, 45 %: the model and the optimizer took 45.0 s of 100.0 s\n"
+      "compute-bound (forward), 45 %: the model and the optimizer took 45.0 s of 100.0 s\n"
       "\n"
       "time of 2 lanes in 50.0 s\n"
       "  data_wait     55.0 %       55.00 s\n"
@@ -219,7 +379,7 @@ TEST(VerdictText, SaysTheLimitsTheStagesAndWhatHelps) {
       "  backward       5.0 %        5.00 s\n"
       "\n"
       "what can help\n"
-      "  read samples faster: more data.prefetch.threads, smaller files, a faster disk: at most 122 % faster; the "
+      "  read samples without waiting: a faster disk, or files that are in memory: 122 % faster (106 % to 142 %); the "
       "model stays the same\n");
 }
 

@@ -3,21 +3,87 @@
 #include <nlohmann/json.hpp>
 
 #include "advise/advise.h"
+#include "advise/parts.h"
+#include "base/joined.h"
 #include "base/json_text.h"
+#include "base/short_number.h"
 
 namespace sinew::advise {
 namespace {
 
-std::string percent(double share) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * share);
-  return text;
-}
+using Json = nlohmann::ordered_json;
 
 std::string stage_line(Stage stage, double seconds, double all) {
   char text[64];
   std::snprintf(text, sizeof text, "  %-12s %5.1f %%  %10.2f s\n", std::string(name_of(stage)).c_str(),
                 100 * seconds / all, seconds);
+  return text;
+}
+
+std::string gain_text(const Estimate& gain) {
+  return percent(gain.expected) + " faster (" + percent(gain.low) + " to " + percent(gain.high) + ")";
+}
+
+Json gain_json(const Estimate& gain) {
+  return {{"expected", json_number(gain.expected)}, {"low", json_number(gain.low)}, {"high", json_number(gain.high)}};
+}
+
+Json json_of(const Verdict& verdict) {
+  Json json = {{"limits", Json::array()}, {"parts", Json::array()}, {"remedies", Json::array()}};
+  for (const Limit limit : verdict.limits) json["limits"].push_back(name_of(limit));
+  for (const Part& part : verdict.parts) {
+    Json one = {{"limit", name_of(part.limit)}, {"share", json_number(part.share)}, {"evidence", part.evidence}};
+    if (!part.stage.empty()) one["stage"] = part.stage;
+    json["parts"].push_back(one);
+  }
+  for (const Remedy& remedy : verdict.remedies)
+    json["remedies"].push_back({{"what", remedy.what},
+                                {"faster", gain_json(remedy.gain)},
+                                {"keeps_result", remedy.keeps_result},
+                                {"options", remedy.options}});
+  for (const OperatorUse& use : verdict.operators)
+    json["operators"].push_back({{"name", use.name},
+                                 {"calls", use.calls},
+                                 {"seconds", json_number(use.seconds)},
+                                 {"flops", json_number(use.flops)},
+                                 {"bytes", json_number(use.bytes)}});
+  if (verdict.peak_flops > 0)
+    json["machine"] = {{"peak_flops", json_number(verdict.peak_flops)}, {"bandwidth", json_number(verdict.bandwidth)}};
+  return json;
+}
+
+constexpr size_t kOperators = 6;  // that are shown
+
+double seconds_of(const std::vector<OperatorUse>& operators) {
+  double seconds = 0;
+  for (const OperatorUse& use : operators) seconds += use.seconds;
+  return seconds;
+}
+
+// How close an operator is to what the machine can do: to its arithmetic or to its memory, whichever is closer.
+std::string roof_text(const OperatorUse& use, const Verdict& verdict) {
+  if (use.seconds <= 0 || verdict.peak_flops <= 0 || verdict.bandwidth <= 0 || use.flops + use.bytes <= 0) return "";
+  const double of_flops = use.flops / use.seconds / verdict.peak_flops,
+               of_bytes = use.bytes / use.seconds / verdict.bandwidth;
+  if (of_flops >= of_bytes)
+    return ": " + short_count(use.flops / use.seconds) + "FLOP/s, " + percent(of_flops) + " of the peak";
+  return ": " + short_count(use.bytes / use.seconds) + "B/s, " + percent(of_bytes) + " of the bandwidth";
+}
+
+// The operators that take most of a step, with the speed of those that are products.
+std::string operators_text(const Verdict& verdict) {
+  const std::vector<OperatorUse>& operators = verdict.operators;
+  if (operators.empty()) return "";
+  const double all = seconds_of(operators);
+  std::string text = "\na step on one thread, which can do " + short_count(verdict.peak_flops) + "FLOP/s and " +
+                     short_count(verdict.bandwidth) + "B/s at most\n";
+  for (size_t i = 0; i < std::min(kOperators, operators.size()); ++i) {
+    const OperatorUse& use = operators[i];
+    char line[64];
+    std::snprintf(line, sizeof line, "  %5.1f %%  ", 100 * use.seconds / all);
+    text += line + use.name + (use.calls == 1 ? "" : ", " + std::to_string(use.calls) + " times");
+    text += roof_text(use, verdict) + "\n";
+  }
   return text;
 }
 
@@ -27,32 +93,56 @@ std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
   std::string text;
   for (const Part& part : verdict.parts) {
     if (std::ranges::find(verdict.limits, part.limit) == verdict.limits.end()) continue;
-    text += std::string(name_of(part.limit)) + ", " + percent(part.share) + ": " + part.evidence + "\n";
+    text += std::string(name_of(part.limit)) + (part.stage.empty() ? "" : " (" + part.stage + ")") + ", " +
+            percent(part.share) + ": " + part.evidence + "\n";
   }
   char head[96];
   std::snprintf(head, sizeof head, "\ntime of %lld %s in %.1f s\n", static_cast<long long>(time.lanes),
                 time.lanes == 1 ? "lane" : "lanes", time.total() / static_cast<double>(time.lanes));
   text += head;
   for (const Stage stage : longest_stages(time)) text += stage_line(stage, time[stage], time.total());
+  text += operators_text(verdict);
   if (!verdict.remedies.empty()) text += "\nwhat can help\n";
   for (const Remedy& remedy : verdict.remedies)
-    text += "  " + remedy.what + ": at most " + percent(remedy.at_most) + " faster" +
-            (remedy.keeps_result ? "; the model stays the same\n" : "; changes the model\n");
+    text += "  " + remedy.what + ": " + gain_text(remedy.gain) +
+            (remedy.keeps_result ? "; the model stays the same\n" : "; changes the model\n") +
+            (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n");
   return text;
 }
 
 std::string verdict_json(const Verdict& verdict) {
-  nlohmann::ordered_json json = {{"limits", nlohmann::ordered_json::array()},
-                                 {"parts", nlohmann::ordered_json::array()},
-                                 {"remedies", nlohmann::ordered_json::array()}};
-  for (const Limit limit : verdict.limits) json["limits"].push_back(name_of(limit));
-  for (const Part& part : verdict.parts)
-    json["parts"].push_back(
-        {{"limit", name_of(part.limit)}, {"share", json_number(part.share)}, {"evidence", part.evidence}});
-  for (const Remedy& remedy : verdict.remedies)
-    json["remedies"].push_back({{"what", remedy.what},
-                                {"faster_at_most", json_number(remedy.at_most)},
-                                {"keeps_result", remedy.keeps_result}});
+  return dump_json(json_of(verdict), 2) + "\n";
+}
+
+std::string applied_text(const Applied& applied) {
+  if (applied.changes.empty()) return "\nno option of the job file would make it faster by 5 % or more\n";
+  std::string text = "\nchanges\n";
+  for (const Applied::Change& change : applied.changes)
+    text += "  " + change.key + ": " + change.before + " -> " + change.after + "  (" + change.reason + ")\n";
+  return text + "predicted: " + gain_text(applied.predicted) + "\n";
+}
+
+std::string measured_text(const Applied& applied) {
+  const double gain = applied.gain();
+  return "measured: " + percent(std::abs(gain)) + (gain < 0 ? " slower" : " faster") + ", " +
+         short_count(applied.before) + " before and " + short_count(applied.after) + " samples a second now; " +
+         (applied.holds() ? "the prediction holds\n" : "the prediction does not hold\n") + "the changed job is " +
+         applied.file + "\n";
+}
+
+std::string applied_json(const Verdict& verdict, const Applied& applied) {
+  Json json = json_of(verdict);
+  Json& out = json["applied"] = {{"changes", Json::array()}};
+  if (!applied.file.empty()) out["file"] = applied.file;
+  for (const Applied::Change& change : applied.changes)
+    out["changes"].push_back(
+        {{"key", change.key}, {"before", change.before}, {"after", change.after}, {"reason", change.reason}});
+  if (!applied.changes.empty()) {
+    out["predicted"] = gain_json(applied.predicted);
+    out["measured"] = json_number(applied.gain());
+    out["holds"] = applied.holds();
+  }
+  out["samples_per_second"] = {{"before", json_number(applied.before)}, {"after", json_number(applied.after)}};
   return dump_json(json, 2) + "\n";
 }
 

@@ -35,6 +35,20 @@ double queued_seconds() {
   return 1e-9 * nanoseconds;
 }
 
+std::string memory_pressure() {
+  for (const std::string& directory : cgroup_directories(kernel_text("/proc/self/cgroup"), "memory")) {
+    const std::string text = kernel_text(directory + "/memory.pressure");
+    if (!text.empty()) return text;
+  }
+  return kernel_text("/proc/pressure/memory");
+}
+
+// The seconds of a line "some avg10=... total=MICROSECONDS" of a pressure file; `line` is "some" or "full".
+double stalled_seconds(const std::string& pressure, const std::string& line) {
+  const size_t begin = pressure.find(line + " "), at = pressure.find("total=", begin);
+  return begin == pressure.npos || at == pressure.npos ? 0 : 1e-6 * std::atof(pressure.c_str() + at + 6);
+}
+
 }  // namespace
 
 ResourceUse resource_use() {
@@ -45,6 +59,7 @@ ResourceUse resource_use() {
   const int64_t peak = value_in(kernel_text("/proc/self/status"), "\nVmHWM") * 1024;
   const auto own = static_cast<double>(own_cores().size());
   const double quota = cgroup_cores();
+  const std::string pressure = memory_pressure();
   return {.cores = quota > 0 ? std::min(own, quota) : own,
           .cpu_seconds = seconds_of(used.ru_utime) + seconds_of(used.ru_stime),
           .queued_seconds = queued_seconds(),
@@ -52,7 +67,10 @@ ResourceUse resource_use() {
           .major_faults = used.ru_majflt,
           .disk_read_bytes = value_in(io, "\nread_bytes"),
           .disk_written_bytes = value_in(io, "\nwrite_bytes"),
-          .peak_memory_bytes = peak > 0 ? peak : used.ru_maxrss * 1024};
+          .peak_memory_bytes = peak > 0 ? peak : used.ru_maxrss * 1024,
+          .memory_limit_bytes = static_cast<int64_t>(cgroup_memory()),
+          .memory_stalled_seconds = stalled_seconds(pressure, "some"),
+          .memory_stopped_seconds = stalled_seconds(pressure, "full")};
 }
 
 ResourceUse between(const ResourceUse& earlier, const ResourceUse& later) {
@@ -63,7 +81,15 @@ ResourceUse between(const ResourceUse& earlier, const ResourceUse& later) {
           .major_faults = later.major_faults - earlier.major_faults,
           .disk_read_bytes = later.disk_read_bytes - earlier.disk_read_bytes,
           .disk_written_bytes = later.disk_written_bytes - earlier.disk_written_bytes,
-          .peak_memory_bytes = later.peak_memory_bytes};
+          .peak_memory_bytes = later.peak_memory_bytes,
+          .memory_limit_bytes = later.memory_limit_bytes,
+          .memory_stalled_seconds = later.memory_stalled_seconds - earlier.memory_stalled_seconds,
+          .memory_stopped_seconds = later.memory_stopped_seconds - earlier.memory_stopped_seconds};
+}
+
+double waiting_seconds(const ResourceUse& use, double seconds) {
+  const double unused = std::max(0.0, use.cores * seconds - use.cpu_seconds);
+  return std::min(use.queued_seconds, unused) + use.throttled_seconds;
 }
 
 }  // namespace sinew

@@ -13,7 +13,12 @@ struct ResourceUse {
   int64_t major_faults = 0;      // pages that had to be read from a disk
   // Bytes that went to and from disks, not to and from the page cache. A write counts when it makes a page dirty.
   int64_t disk_read_bytes = 0, disk_written_bytes = 0;
-  int64_t peak_memory_bytes = 0;  // highest resident set so far
+  int64_t peak_memory_bytes = 0;   // highest resident set so far
+  int64_t memory_limit_bytes = 0;  // of the control group; 0: none
+  // Time in which at least one thread, and in which all threads, waited for memory: for pages that had been dropped to
+  // make room, or for the kernel to free some. Of the control group (v2), else of the machine. 0 if the kernel does not
+  // measure it (pressure stall information).
+  double memory_stalled_seconds = 0, memory_stopped_seconds = 0;
   bool operator==(const ResourceUse&) const = default;
 };
 
@@ -21,5 +26,10 @@ struct ResourceUse {
 ResourceUse resource_use();
 // Returns the use between two moments; the peak is that of the later one.
 ResourceUse between(const ResourceUse& earlier, const ResourceUse& later);
+
+// The seconds in which threads of the process had to wait for a core, because of other programs or of a quota, if it
+// used this in `seconds`. Threads of the process also wait for each other, so other programs took at most the cores
+// that it did not use.
+double waiting_seconds(const ResourceUse& use, double seconds);
 
 }  // namespace sinew

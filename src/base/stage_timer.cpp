@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::array<std::string_view, kStages> kNames = {
     "startup",   "data_wait", "forward",    "backward",   "reduction", "member_wait", "imbalance",
-    "optimizer", "digest",    "evaluation", "checkpoint", "loop",      "finish"};
+    "optimizer", "digest",    "evaluation", "checkpoint", "loop",      "finish",      "test"};
 
 }  // namespace
 

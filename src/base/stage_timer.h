@@ -31,9 +31,10 @@ enum class Stage : uint8_t {
   evaluation,   // forward passes of an evaluation
   checkpoint,   // the state is copied for a checkpoint; the writing itself goes on beside the training
   loop,         // between two steps: control entries, metrics, logs, progress
-  finish,       // after the last step: the run saves its state, tests its model and writes it
+  finish,       // after the last step: the run saves its state and writes its model
+  test,         // after the last step: the evaluation of that step, the choice of a threshold, the test
 };
-inline constexpr size_t kStages = static_cast<size_t>(Stage::finish) + 1;
+inline constexpr size_t kStages = static_cast<size_t>(Stage::test) + 1;
 std::string_view name_of(Stage stage);  // as in report.json
 std::optional<Stage> stage_of(std::string_view name);
 

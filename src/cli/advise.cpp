@@ -1,29 +1,81 @@
-// Implements `sinew advise`: says what limited a run, and what would make it faster.
+// Implements `sinew advise`: says what limited a run, or what limits a job, and what would make it faster.
 #include "advise/advise.h"
 
 #include <cstdio>
+#include <filesystem>
 
 #include "base/disk.h"
+#include "base/process.h"
 #include "cli/options.h"
+#include "cli/programs.h"
+#include "registry/registry.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
+namespace {
 
-int run_advise(const Arguments& arguments) {
-  std::string root = "runs", name;
-  bool json = false;
-  Options options("advise", "What limited a run, and what would make it faster");
-  options.argument("RUN", name, "a run directory, the end of a run's id, or last")
-      .text("--root", "DIR", root, "directory of the runs")
-      .flag("--json", json, "print one JSON object")
-      .example("sinew advise last");
-  if (!options.parse(arguments)) return kDone;
-  const std::string run = rundir::find_run(root, name);
-  const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), run)).value_or(rundir::Outcome());
-  const advise::Verdict verdict = advise::judge(outcome, run);
-  const std::string text = json ? advise::verdict_json(verdict) : advise::verdict_text(verdict, *outcome.time);
+int advise_run(const std::string& run, bool json) {
+  Disk& disk = system_disk();
+  const auto outcome = rundir::parse_outcome(rundir::report_text(disk, run)).value_or(rundir::Outcome());
+  const advise::Record record = advise::record_of(outcome, run);
+  const std::string file = rundir::file_in(run, rundir::kResolvedFile);
+  spec::Reading resolved;
+  if (disk.exists(file)) resolved = spec::read_job(read_text(disk, file), file);
+  const bool known = disk.exists(file) && resolved.problems.empty();
+  const advise::Verdict verdict = advise::judge(record, known ? &resolved.job : nullptr);
+  const std::string text = json ? advise::verdict_json(verdict) : advise::verdict_text(verdict, record.time);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return kDone;
+}
+
+// "faster/job.yaml" becomes "faster/job.advised.yaml".
+std::string advised(const std::string& job) {
+  const std::filesystem::path path(job);
+  return (path.parent_path() / (path.stem().string() + ".advised" + path.extension().string())).string();
+}
+
+}  // namespace
+
+int run_advise(const Arguments& arguments) {
+  std::string root = "runs";
+  task::Advise task;
+  supervise::SandboxChoice sandbox;
+  Options options("advise", "What limits a run or a job, and what would make it faster");
+  options
+      .about(
+          "Of a finished run, advise says what its time went to. A job it trains for some seconds with one worker on "
+          "this machine, and saves nothing. A remedy has the range of what it gains; in about 9 of 10 cases the true "
+          "value lies in it.")
+      .argument("RUN|JOB", task.job, "a run directory, the end of a run's id, last, or a job file")
+      .rest("key=value", task.overrides, "overrides of the job")
+      .text("--root", "DIR", root, "directory of the runs")
+      .flag("--json", task.json, "print one JSON object")
+      .duration("--time", task.seconds, "how long to measure a job")
+      .flag("--apply", task.apply, "write the job with better options, and measure what they gain")
+      .flag("--change-result", task.change_result, "with --apply: also options that change the trained model")
+      .text("--output", "FILE", task.output, "the changed job file; default: JOB with .advised in its name");
+  add_sandbox(options, sandbox).example("sinew advise last").example("sinew advise job.yaml --apply");
+  if (!options.parse(arguments)) return kDone;
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(task.job, unknown)) {
+    const bool yaml = task.job.ends_with(".yaml") || task.job.ends_with(".yml");
+    if (yaml) options.refuse("there is no job file " + task.job, "check the path");
+    if (task.apply || task.change_result || !task.output.empty() || !task.overrides.empty())
+      options.refuse("--apply, --change-result, --output and overrides need a job file",
+                     "sinew advise job.yaml --apply");
+    return advise_run(rundir::find_run(root, task.job), task.json);
+  }
+  if (!task.apply && (task.change_result || !task.output.empty()))
+    options.refuse("--change-result and --output need --apply", "sinew advise job.yaml --apply");
+  if (task.output.empty()) task.output = advised(task.job);
+  if (task.apply && system_disk().exists(task.output))
+    options.refuse(task.output + " exists already", "remove it, or give another --output");
+  auto job = load_training(task.job, task.overrides, "sinew advise");
+  if (!job) return kUsage;
+  registry::check_out_init_from(*job, task.overrides, "runs", own_variable("SINEW_STORE"));
+  task.sandbox = supervise::sandbox_of(sandbox, {supervise::sources_of(*job, task.job, ""), "a scratch directory"},
+                                       print_sentence);
+  return become_worker(task, task.job);
 }
 
 }  // namespace sinew::cli

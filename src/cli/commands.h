@@ -39,9 +39,10 @@ std::optional<spec::Job> read_job_text(const std::string& text, const std::strin
                                        const std::vector<std::string>& overrides);
 
 int run_validate(const Arguments& arguments);
-int run_check(const Arguments& arguments);  // check.cpp
-int run_trace(const Arguments& arguments);  // trace.cpp
-int run_plan(const Arguments& arguments);   // plan.cpp
+int run_check(const Arguments& arguments);    // check.cpp
+int run_trace(const Arguments& arguments);    // trace.cpp
+int run_plan(const Arguments& arguments);     // plan.cpp
+int run_find_lr(const Arguments& arguments);  // find_lr.cpp
 int run_schema(const Arguments& arguments);
 int run_runs(const Arguments& arguments);
 int run_train(const Arguments& arguments);

@@ -89,6 +89,15 @@ train::Reducer::Reduced GroupReducer::reduced() {
   return reduced;
 }
 
+std::vector<double> GroupReducer::shares() const {
+  std::vector<double> shares;
+  for (const cluster::ViewMember& member : group_.view().members) {
+    if (member.joining || member.share <= 0) continue;  // a share of 0: it leaves
+    shares.insert(member.id == group_.id() ? shares.begin() : shares.end(), static_cast<double>(member.share));
+  }
+  return shares;
+}
+
 double GroupReducer::speed() const {
   return lanes_ * meter_.shards_a_second(clock_.monotonic_seconds());
 }

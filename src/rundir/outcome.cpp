@@ -54,6 +54,16 @@ class ObjectFields {
     ObjectFields of_values(*values, wrong_);
     for (const auto& [key, value] : values->items()) of_values.number(key.c_str(), out[key]);
   }
+  void number_list(const char* name, std::vector<double>& out) {
+    const Json* value = find(name);
+    if (value == nullptr) return;
+    if (!value->is_array()) return refuse(name, "a list of numbers");
+    for (const Json& item : *value) {
+      const auto number = number_in_json(item);
+      if (!number) return refuse(name, "a list of numbers");
+      out.push_back(*number);
+    }
+  }
   std::vector<const Json*> objects(const char* name) {
     const Json* value = find(name);
     std::vector<const Json*> list;
@@ -85,14 +95,18 @@ struct NumberField {
   const char* name;
   Number Of::*value;
 };
-constexpr NumberField<ResourceUse, double> kFractions[] = {{"cores", &ResourceUse::cores},
-                                                           {"cpu_seconds", &ResourceUse::cpu_seconds},
-                                                           {"queued_seconds", &ResourceUse::queued_seconds},
-                                                           {"throttled_seconds", &ResourceUse::throttled_seconds}};
+constexpr NumberField<ResourceUse, double> kFractions[] = {
+    {"cores", &ResourceUse::cores},
+    {"cpu_seconds", &ResourceUse::cpu_seconds},
+    {"queued_seconds", &ResourceUse::queued_seconds},
+    {"throttled_seconds", &ResourceUse::throttled_seconds},
+    {"memory_stalled_seconds", &ResourceUse::memory_stalled_seconds},
+    {"memory_stopped_seconds", &ResourceUse::memory_stopped_seconds}};
 constexpr NumberField<ResourceUse, int64_t> kAmounts[] = {{"major_faults", &ResourceUse::major_faults},
                                                           {"disk_read_bytes", &ResourceUse::disk_read_bytes},
                                                           {"disk_written_bytes", &ResourceUse::disk_written_bytes},
-                                                          {"peak_memory_bytes", &ResourceUse::peak_memory_bytes}};
+                                                          {"peak_memory_bytes", &ResourceUse::peak_memory_bytes},
+                                                          {"memory_limit_bytes", &ResourceUse::memory_limit_bytes}};
 constexpr NumberField<MemoryUse, int64_t> kMemory[] = {{"program", &MemoryUse::program},
                                                        {"data", &MemoryUse::data},
                                                        {"parameters", &MemoryUse::parameters},
@@ -112,6 +126,31 @@ Json json_of(const ResourceUse& use) {
   for (const auto& [name, value] : kFractions) json[name] = json_number(std::round(use.*value * 1e6) / 1e6);
   for (const auto& [name, value] : kAmounts) json[name] = use.*value;
   return json;
+}
+
+constexpr NumberField<LoadUse, int64_t> kLoadCounts[] = {
+    {"threads", &LoadUse::threads}, {"samples", &LoadUse::samples}, {"read_bytes", &LoadUse::read_bytes}};
+
+std::string cpu_name(LoadStage stage) {
+  return std::string(name_of(stage)) + "_cpu_seconds";
+}
+
+Json json_of(const LoadUse& use) {
+  Json json = Json::object();
+  for (const auto& [name, value] : kLoadCounts) json[name] = use.*value;
+  json["read_seconds"] = json_number(std::round(use.read_seconds * 1e6) / 1e6);
+  for (size_t i = 0; i < kLoadStages; ++i) {
+    const auto stage = static_cast<LoadStage>(i);
+    json[cpu_name(stage)] = json_number(std::round(use[stage] * 1e6) / 1e6);
+  }
+  return json;
+}
+
+void read_loading(ObjectFields fields, LoadUse& use) {
+  for (const auto& [name, value] : kLoadCounts) fields.integer(name, use.*value);
+  fields.number("read_seconds", use.read_seconds);
+  for (size_t i = 0; i < kLoadStages; ++i)
+    fields.number(cpu_name(static_cast<LoadStage>(i)).c_str(), use.cpu_seconds[i]);
 }
 
 }  // namespace
@@ -144,9 +183,13 @@ std::string outcome_json(const Outcome& outcome) {
   }
   if (outcome.time) json["time"] = json_of(*outcome.time);
   if (outcome.resources) json["resources"] = json_of(*outcome.resources);
+  if (outcome.loading) json["loading"] = json_of(*outcome.loading);
+  for (const double share : outcome.shares) json["shares"].push_back(json_number(share));
   if (outcome.memory) {
     for (const auto& [name, bytes] : kMemory) json["memory_bytes"][name] = (*outcome.memory).*bytes;
   }
+  if (outcome.cost) json["cost"] = json_number(*outcome.cost);
+  if (outcome.kilowatt_hours) json["energy_kwh"] = json_number(*outcome.kilowatt_hours);
   if (!outcome.error.empty()) json["error"] = outcome.error;
   if (!outcome.hint.empty()) json["hint"] = outcome.hint;
   if (!outcome.earlier_status.empty()) json["earlier_status"] = outcome.earlier_status;
@@ -206,10 +249,16 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     for (const auto& [name, value] : kFractions) of_resources.number(name, out.*value);
     for (const auto& [name, value] : kAmounts) of_resources.integer(name, out.*value);
   }
+  if (const Json* loading = fields.object("loading"); loading != nullptr)
+    read_loading(ObjectFields(*loading, wrong), outcome.loading.emplace());
+  fields.number_list("shares", outcome.shares);
   if (const Json* memory = fields.object("memory_bytes"); memory != nullptr) {
     ObjectFields of_memory(*memory, wrong);
     MemoryUse& out = outcome.memory.emplace();
     for (const auto& [name, bytes] : kMemory) of_memory.integer(name, out.*bytes);
+  }
+  for (const auto& [name, field] : {std::pair{"cost", &outcome.cost}, {"energy_kwh", &outcome.kilowatt_hours}}) {
+    if (json.contains(name)) fields.number(name, field->emplace());
   }
   for (const Json* fold : fields.objects("folds")) {
     ObjectFields of_fold(*fold, wrong);

@@ -33,8 +33,16 @@ Outcome example() {
                        .major_faults = 5,
                        .disk_read_bytes = 6,
                        .disk_written_bytes = 7,
-                       .peak_memory_bytes = 8};
+                       .peak_memory_bytes = 8,
+                       .memory_limit_bytes = 13,
+                       .memory_stalled_seconds = 0.5,
+                       .memory_stopped_seconds = 0.25};
+  outcome.loading = {.threads = 2, .read_seconds = 1.5, .samples = 14, .read_bytes = 15};
+  for (size_t i = 0; i < kLoadStages; ++i) outcome.loading->cpu_seconds[i] = 0.5 + static_cast<double>(i);
+  outcome.shares = {1, 0.25};
   outcome.memory = {.program = 9, .data = 10, .parameters = 11, .optimizer = 12};
+  outcome.cost = 1.25;
+  outcome.kilowatt_hours = 0.5;
   outcome.error = "bad \"thing\"";
   outcome.hint = "try";
   outcome.earlier_status = "done";
@@ -47,9 +55,13 @@ TEST(Outcome, reads_back_as_written) {
   ASSERT_TRUE(read);
   EXPECT_EQ(outcome_json(*read), text);
   EXPECT_EQ(read->best->step, 2);
+  EXPECT_EQ(read->cost, 1.25);
+  EXPECT_EQ(read->kilowatt_hours, 0.5);
   EXPECT_EQ(read->time, example().time);
   EXPECT_EQ(read->resources, example().resources);
   EXPECT_EQ(read->memory, example().memory);
+  EXPECT_EQ(read->loading, example().loading);
+  EXPECT_EQ(read->shares, example().shares);
   EXPECT_EQ(read->last.at("train/loss"), HUGE_VAL);
   EXPECT_TRUE(std::isnan(read->objective->value));
   EXPECT_EQ(outcome_json(*parse_outcome(outcome_json(Outcome()))), outcome_json(Outcome()));

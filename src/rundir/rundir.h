@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/load_use.h"
 #include "base/resource_use.h"
 #include "base/stage_timer.h"
 #include "rundir/job_changes.h"
@@ -236,8 +237,14 @@ struct Outcome {
   std::string error, hint;  // why the run failed and what to try; empty if it did not fail
   // Of the worker that wrote the report, in its last attempt.
   std::optional<StageTimes> time;
-  std::optional<ResourceUse> resources;
+  std::optional<ResourceUse> resources;  // between the first step and the end of the last one
+  std::optional<LoadUse> loading;
+  // The shares of a step that the members of the group have had at the end, this worker's own first: each in proportion
+  // to the speed of its member. Empty if the worker was alone.
+  std::vector<double> shares;
   std::optional<MemoryUse> memory;
+  // Of all attempts, if budget.cost or budget.energy limits the run.
+  std::optional<double> cost, kilowatt_hours;
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
   // epochs, digest and metrics above are then those of that attempt.
   std::string earlier_status;

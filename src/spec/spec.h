@@ -63,6 +63,14 @@ using Reasons = std::map<std::string, std::string>;  // dotted key -> why `auto`
 // Writes every option with its value, and the reasons as comments. read_job(to_yaml(job)) returns the same job.
 std::string to_yaml(const Job& job, const Reasons& reasons = {});
 
+// Returns the text of a job file with these overrides in it. Keeps its order, its comments and its variables, and puts
+// the reason of a change above it. If the text has a form in which an option cannot be set, returns to_yaml() of the
+// changed job instead. Reading the result gives the job that read_job gives with the overrides. Throws UsageError
+// if that job has problems.
+std::string with_options(const std::string& yaml, const std::string& file_name,
+                         const std::vector<std::string>& overrides, const Reasons& reasons,
+                         const Environment& environment = {});
+
 // Returns the options of a training that differ from their defaults, and a few that every table shows. The keys are
 // dotted, and the values have the form of a job file.
 std::map<std::string, std::string> changed_options(const Job& job);

@@ -95,10 +95,37 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
   visit("seconds", task.seconds);
   visit("price", task.price);
   visit("within_seconds", task.within_seconds);
+  visit("spend", task.spend);
+  visit("retrain_seconds", task.retrain_seconds);
+  visit("samples_per_day", task.samples_per_day);
+  visit("machines", task.machines);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, Advise> {
+  visit("job", task.job);
+  visit("overrides", task.overrides);
+  visit("json", task.json);
+  visit("seconds", task.seconds);
+  visit("apply", task.apply);
+  visit("change_result", task.change_result);
+  visit("output", task.output);
+}
+
+template <typename Visitor, typename Value>
+void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_const_t<Value>, FindRate> {
+  visit("job", task.job);
+  visit("overrides", task.overrides);
+  visit("json", task.json);
+  visit("lowest", task.lowest);
+  visit("highest", task.highest);
+  visit("steps", task.steps);
+  visit("plot", task.plot);
 }
 
 // in the order of Task
-constexpr const char* kKinds[] = {"train", "evaluate", "predict", "inspect", "check", "export", "plan"};
+constexpr const char* kKinds[] = {"train",  "evaluate", "predict", "inspect",  "check",
+                                  "export", "plan",     "advise",  "find_rate"};
 static_assert(std::size(kKinds) == std::variant_size_v<Task>);
 
 template <typename Value>

@@ -13,7 +13,7 @@
 
 namespace sinew::task {
 
-inline constexpr int kVersion = 4;
+inline constexpr int kVersion = 5;
 
 // Makes the worker a member of a group of workers that train one run.
 struct Group {
@@ -96,14 +96,38 @@ struct Plan {
   std::string job;
   std::vector<std::string> overrides;
   bool json = false;
-  double seconds = 10;        // of the short run that measures
-  double price = 0;           // of an hour of this machine; 0: not given
-  double within_seconds = 0;  // 0: not asked
+  double seconds = 10;  // of the short run that measures
+  double price = 0;     // of an hour of this machine; 0: not given
+  double within_seconds = 0, spend = 0, retrain_seconds = 0, samples_per_day = 0;  // 0: not asked
+  std::string machines;  // the text of a table of machine types; empty: no other machine is planned
   std::optional<Sandbox> sandbox;
   bool operator==(const Plan&) const = default;
 };
 
-using Task = std::variant<Train, Evaluate, Predict, Inspect, Check, Export, Plan>;
+struct Advise {
+  std::string job;
+  std::vector<std::string> overrides;
+  bool json = false;
+  double seconds = 10;         // of each short run that measures
+  bool apply = false;          // change the options of the job, and measure it again
+  bool change_result = false;  // also options that change the trained model
+  std::string output;          // the changed job file
+  std::optional<Sandbox> sandbox;
+  bool operator==(const Advise&) const = default;
+};
+
+struct FindRate {
+  std::string job;
+  std::vector<std::string> overrides;
+  bool json = false;
+  double lowest = 1e-8, highest = 1;  // learning rates of the range test
+  int64_t steps = 100;
+  std::string plot;  // a file that ends in .png or .svg; empty: none
+  std::optional<Sandbox> sandbox;
+  bool operator==(const FindRate&) const = default;
+};
+
+using Task = std::variant<Train, Evaluate, Predict, Inspect, Check, Export, Plan, Advise, FindRate>;
 
 std::string to_json(const Task& task);
 // Throws Error if the text is not a task, or is a task of another version.

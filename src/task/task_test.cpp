@@ -35,7 +35,9 @@ const std::vector<Task> kExamples = {
     Predict{"model", "", "-", "csv", {}, Generation{"Once \"upon\"\n", 50, 40, 7, 0.75}},
     Inspect{"net.pt2", {}},
     Check{"job.yaml", {"optimizer.lr=3e-4"}, true, 7.25},
-    Plan{"job.yaml", {"trainer.lanes=2"}, true, 5, 0.25, 3600, Sandbox{}},
+    Advise{"job.yaml", {"trainer.lanes=2"}, true, 5, true, true, "faster.yaml", Sandbox{}},
+    FindRate{"job.yaml", {"trainer.lanes=2"}, true, 1e-7, 10, 200, "lr.svg", Sandbox{}},
+    Plan{"job.yaml", {"trainer.lanes=2"}, true, 5, 0.25, 3600, 20, 86400, 1e6, "date: 1\n", Sandbox{}},
 };
 
 ErrorCode code_of(const std::string& text) {
@@ -64,9 +66,9 @@ TEST(Task, DamageIsRefused) {
     for (size_t length = 0; length + 2 < text.size(); ++length)
       EXPECT_EQ(code_of(text.substr(0, length)), ErrorCode("TASK_UNREADABLE")) << length;
   }
-  EXPECT_EQ(code_of(R"({"version":4,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
-  EXPECT_EQ(code_of(R"({"version":4,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
-  EXPECT_EQ(code_of(R"({"version":4,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
+  EXPECT_EQ(code_of(R"({"version":5,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
+  EXPECT_EQ(code_of(R"({"version":5,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
+  EXPECT_EQ(code_of(R"({"version":5,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
             ErrorCode("TASK_UNREADABLE"));
 }
 

@@ -5,6 +5,11 @@
 #include "train/artifact.h"
 
 namespace sinew::train {
+namespace {
+
+constexpr int64_t kMostLoaders = 32;  // threads; a shared file system serves few clients that have more
+
+}  // namespace
 
 EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data, const RunOptions& options, Disk& disk,
                              StageTimer* stages)
@@ -13,7 +18,8 @@ EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data
       run_directory_(options.run_directory),
       resolved_yaml_(spec::to_yaml(resolved.written, resolved.reasons)),
       disk_(disk),
-      prefetcher_(data, job_.trainer.seed, *job_.data.prefetch_threads, job_.data.prefetch_bytes),
+      prefetcher_(data, job_.trainer.seed, *job_.data.prefetch_threads, job_.data.prefetch_bytes,
+                  {.most_threads = resolved.written.data.prefetch_threads ? 0 : kMostLoaders}),
       own_reducer_(make_local_reducer()),
       engine_(EngineOptions{.job = job_,
                             .dataset = &data,

@@ -21,6 +21,7 @@ class EngineTrainer final : public loop::Trainer {
                 StageTimer* stages);
 
   Engine& engine() { return engine_; }
+  LoadUse loading() const { return prefetcher_.use(); }
   loop::Plan plan();  // what the loop needs to know about the job, data and model
 
   loop::State& state() override { return engine_.state(); }

@@ -3,12 +3,16 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/record_function.h>
 
+#include <algorithm>
+#include <map>
 #include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/joined.h"
 
 namespace sinew::train {
 namespace {
-
-thread_local double counted = 0;
 
 std::vector<int64_t> sizes_at(c10::ArrayRef<const c10::IValue> inputs, size_t index) {
   if (index >= inputs.size() || !inputs[index].isTensor() || !inputs[index].toTensor().defined()) return {};
@@ -103,25 +107,145 @@ double flops_of_call(std::string_view name, c10::ArrayRef<const c10::IValue> inp
   return 0;
 }
 
-std::unique_ptr<at::ObserverContext> count(const at::RecordFunction& call) {
-  counted += flops_of_call(call.name(), call.inputs());
-  return nullptr;
+void visit_tensors(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined() && value.toTensor().has_storage()) visit(value.toTensor());
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined() && tensor.has_storage()) visit(tensor);
+    }
+  }
+}
+
+double bytes_of(const c10::IValue& value) {
+  double bytes = 0;
+  visit_tensors(value, [&](const at::Tensor& tensor) { bytes += static_cast<double>(tensor.nbytes()); });
+  return bytes;
+}
+
+// A call of an operator that has begun. Operators call others.
+struct OpenCall : at::ObserverContext {
+  OpenCall* caller = nullptr;
+  advise::OperatorUse* product = nullptr;  // the use of the product that this call is, or is a part of
+  bool others_move = false;                // an operator that it called moves bytes
+  double began = 0, of_others = 0;         // seconds
+  // The inputs are known only when a call begins.
+  std::string name;
+  std::vector<const void*> read;  // the memory of its inputs
+  double bytes = 0;               // of its inputs
+  double written_in_place = 0;    // bytes of the first input, if it is written
+};
+
+// What the operators of one thread do.
+struct Profile {
+  OpenCall* innermost = nullptr;
+  std::map<std::string, advise::OperatorUse> uses;  // by name
+};
+thread_local Profile* profile = nullptr;
+
+// "relu 2x4x10x8": the name and the sizes of the first tensors.
+std::string name_of(const at::RecordFunction& call, size_t most) {
+  std::string_view name = call.name();
+  if (name.starts_with("aten::")) name.remove_prefix(6);
+  std::string text(name);
+  for (size_t i = 0, found = 0; i < call.inputs().size() && found < most; ++i) {
+    const std::vector<int64_t> sizes = sizes_at(call.inputs(), i);
+    if (sizes.empty()) continue;
+    text += (found++ == 0 ? " " : " * ") + joined_numbers(sizes, "x");
+  }
+  return text;
+}
+
+advise::OperatorUse& use_of(const std::string& name) {
+  advise::OperatorUse& use = profile->uses[name];
+  use.name = name;
+  return use;
+}
+
+std::unique_ptr<at::ObserverContext> begin_call(const at::RecordFunction& call) {
+  auto open = std::make_unique<OpenCall>();
+  open->caller = profile->innermost;
+  if (open->caller != nullptr) open->product = open->caller->product;
+  const double flops = open->product == nullptr ? flops_of_call(call.name(), call.inputs()) : 0;
+  if (flops > 0) {
+    open->product = &use_of(name_of(call, 2));
+    open->product->flops += flops;
+  }
+  open->name = name_of(call, 1);
+  for (const c10::IValue& input : call.inputs()) {
+    open->bytes += bytes_of(input);
+    visit_tensors(input, [&](const at::Tensor& tensor) { open->read.push_back(tensor.storage().data()); });
+  }
+  if (std::string_view(call.name()).ends_with('_') && !call.inputs().empty())
+    open->written_in_place = bytes_of(call.inputs()[0]);
+  profile->innermost = open.get();
+  open->began = system_clock().monotonic_seconds();
+  return open;
+}
+
+// What a call reads and writes. A call whose outputs share the memory of its inputs is a view, which moves nothing,
+// unless its name says that it writes into its first input. Making memory moves nothing either.
+double bytes_of_call(const at::RecordFunction& call, const OpenCall& open) {
+  const std::string_view name = call.name();
+  if (name.starts_with("aten::empty") || name.starts_with("aten::new_empty")) return 0;
+  double written = open.written_in_place;
+  for (const c10::IValue& output : call.outputs()) {
+    visit_tensors(output, [&](const at::Tensor& tensor) {
+      if (std::ranges::find(open.read, tensor.storage().data()) == open.read.end())
+        written += static_cast<double>(tensor.nbytes());
+    });
+  }
+  return written > 0 ? open.bytes + written : 0;
+}
+
+// A product counts as a whole, whatever it calls. Of other operators, the innermost ones that move bytes count for
+// them.
+void end_call(const at::RecordFunction& call, at::ObserverContext* context) {
+  const auto* open = static_cast<const OpenCall*>(context);
+  const double seconds = system_clock().monotonic_seconds() - open->began;
+  OpenCall* const caller = profile->innermost = open->caller;
+  if (caller != nullptr) caller->of_others += seconds;
+  if (open->product != nullptr && caller != nullptr && caller->product == open->product) return;  // a part of it
+  const bool is_product = open->product != nullptr;
+  const double bytes = open->others_move && !is_product ? 0 : bytes_of_call(call, *open);
+  if (caller != nullptr) caller->others_move |= open->others_move || bytes > 0;
+  if (!is_product && bytes <= 0 && seconds <= open->of_others) return;
+  advise::OperatorUse& use = is_product ? *open->product : use_of(open->name);
+  ++use.calls;
+  use.seconds += is_product ? seconds : seconds - open->of_others;
+  use.bytes += bytes;
+  use.moving_calls += bytes > 0 ? 1 : 0;
 }
 
 }  // namespace
 
-double flops_of(const std::function<void()>& work) {
-  counted = 0;
-  const auto handle = at::addThreadLocalCallback(at::RecordFunctionCallback(count).needsInputs(true).scopes(
-      {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-  try {
-    work();
-  } catch (...) {
+std::vector<advise::OperatorUse> operators_of(const std::function<void()>& work) {
+  Profile own;
+  profile = &own;
+  const auto handle =
+      at::addThreadLocalCallback(at::RecordFunctionCallback(begin_call, end_call)
+                                     .needsInputs(true)
+                                     .needsOutputs(true)
+                                     .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
+  const auto end = std::shared_ptr<void>(nullptr, [handle](void*) {
     at::removeCallback(handle);
-    throw;
+    profile = nullptr;
+  });
+  work();
+  std::vector<advise::OperatorUse> uses;
+  for (const auto& [name, use] : own.uses) uses.push_back(use);
+  std::ranges::sort(uses, std::ranges::greater(), &advise::OperatorUse::seconds);
+  return uses;
+}
+
+OperatorWork work_of(const std::function<void()>& work) {
+  OperatorWork all;
+  for (const advise::OperatorUse& use : operators_of(work)) {
+    all.flops += use.flops;
+    all.bytes += use.bytes;
+    all.calls += static_cast<double>(use.moving_calls);
   }
-  at::removeCallback(handle);
-  return counted;
+  return all;
 }
 
 }  // namespace sinew::train

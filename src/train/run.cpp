@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/energy.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/fenced_disk.h"
 #include "base/machine.h"
 #include "base/resource_use.h"
@@ -11,6 +13,7 @@
 #include "base/write_fence.h"
 #include "rundir/rundir.h"
 #include "train/engine_trainer.h"
+#include "train/worker_accounts.h"
 
 namespace sinew::train {
 namespace {
@@ -21,9 +24,18 @@ Machine machine_of(const RunOptions& options) {
   return machine;
 }
 
-Resolved resolve_for_training(const RunOptions& options, const data::DataInfo& info, const Machine& machine) {
-  Resolved resolved = resolve(options.job, info, machine);
+// The members of a group each resolve the job, so what they could decide differently stays the default. Returns nullopt
+// if a stop was asked for before everything was decided.
+std::optional<Resolved> resolve_for_training(const RunOptions& options, const data::Dataset& data,
+                                             const Machine& machine) {
+  Resolved resolved = resolve(options.job, data.info(), machine);
   resolved.written.tune = {};  // training does not use it
+  FitOptions fit{.sharers = options.workers_here,
+                 .may_change_shards = !options.join,
+                 .budget_seconds = options.budget_from_first_step ? 0 : options.job.budget.seconds,
+                 .stop_signals = options.stop_signals};
+  if (!options.quiet && options.log_format == report::LogFormat::human) fit.say = report::print_beside_run;
+  if (!fit_to_memory(resolved, options.job, data, fit)) return std::nullopt;
   return resolved;
 }
 
@@ -86,67 +98,20 @@ FencedDisk disk_of(const rundir::RunPlace& place, Disk& disk) {
   return {disk, [&place] { return place.lost().empty(); }, FencedDisk::Checks::creations};
 }
 
-// What this worker spends its time and the machine on.
-class Accounts {
- public:
-  // `with_data`: once the data were opened.
-  Accounts(int64_t lanes, double began, const ResourceUse& at_begin, const ResourceUse& with_data, const Clock& clock)
-      : stages(lanes, began, clock),
-        at_begin_(at_begin),
-        clock_(clock),
-        began_(began),
-        data_bytes_(with_data.peak_memory_bytes - at_begin.peak_memory_bytes) {}
-  StageTimer stages;
-
-  // The part of the time in which threads had no core, because of other programs or of a quota. Threads of this worker
-  // also wait for each other, so other programs took at most the cores that it did not use. Reading this takes a while,
-  // so it is read once a second.
-  double waiting_share() {
-    const double now = clock_.monotonic_seconds();
-    if (now < next_look_) return waiting_share_;
-    next_look_ = now + 1;
-    const ResourceUse used = between(at_begin_, resource_use());
-    const double unused = std::max(0.0, used.cores * (now - began_) - used.cpu_seconds);
-    const double waited = std::min(used.queued_seconds, unused) + used.throttled_seconds;
-    return waiting_share_ = waited / std::max(1e-9, waited + used.cpu_seconds);
-  }
-
-  // `reducer` is that of the group, or null. The workers of the run on this machine share its cores and its quota.
-  void add_to(rundir::Outcome& outcome, const Reducer* reducer, int64_t workers_here,
-              const TrainingState& state) const {
-    StageTimes& times = outcome.time.emplace(stages.times());
-    const double waited = reducer == nullptr ? 0 : std::min(reducer->waited_seconds(), times[Stage::reduction]);
-    times[Stage::reduction] -= waited;
-    times[Stage::member_wait] += waited;
-    const auto workers = static_cast<double>(std::max<int64_t>(1, workers_here));
-    ResourceUse& resources = outcome.resources.emplace(between(at_begin_, resource_use()));
-    resources.cores /= workers;
-    resources.throttled_seconds /= workers;
-    rundir::MemoryUse& memory = outcome.memory.emplace();
-    memory.program = at_begin_.peak_memory_bytes;
-    memory.data = data_bytes_;
-    for (const auto& [name, tensor] : state.parameters) memory.parameters += static_cast<int64_t>(tensor.nbytes());
-    for (const auto& [name, tensors] : state.optimizer) {
-      for (const torch::Tensor& tensor : tensors) memory.optimizer += static_cast<int64_t>(tensor.nbytes());
-    }
-  }
-
- private:
-  const ResourceUse at_begin_;
-  const Clock& clock_;
-  const double began_;
-  double next_look_ = 0, waiting_share_ = 0;
-  const int64_t data_bytes_;
-};
-
 // `fence` is the disk of a worker that is alone. A member makes its own, because its number is its id in the group.
 RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, const rundir::RunPlace& place,
                        Disk& disk, WriteFence* fence, Clock& clock) {
+  std::optional<EnergyCounter> energy;
+  const spec::BudgetOptions& budget = options.job.budget;
+  if (budget.kilowatt_hours > 0 && budget.watts <= 0) energy.emplace();
   const ResourceUse at_begin = resource_use();
   const auto data = open_data(options.job);
   const ResourceUse with_data = resource_use();
   const Machine machine = machine_of(options);
-  const Resolved resolved = resolve_for_training(options, data->info(), machine);
+  const auto decided = resolve_for_training(options, *data, machine);
+  // The run does not exist yet, or goes on from its checkpoint: there is nothing to save.
+  if (!decided) return {.exit_code = kResumable};
+  const Resolved& resolved = *decided;
   // A worker that is alone writes the decisions now, so that a run exists even if its model cannot be built. In a
   // group, the leader writes them once it was admitted; a resumed run does so once its checkpoint was compared.
   loop::Plan decisions{.resolved_yaml = spec::to_yaml(resolved.written, resolved.reasons),
@@ -154,8 +119,8 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   if (fence != nullptr && !rundir::is_run(options.run_directory))
     loop::write_decisions(*fence, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
-  Accounts accounts(*resolved.job.trainer.lanes, began.monotonic_seconds, at_begin, with_data, clock);
-  EngineTrainer trainer(resolved, *data, options, disk, &accounts.stages);
+  StageTimer stages(*resolved.job.trainer.lanes, began.monotonic_seconds, clock);
+  EngineTrainer trainer(resolved, *data, options, disk, &stages);
   std::unique_ptr<Membership> membership;
   std::optional<WriteFence> of_member;
   if (options.join) {
@@ -167,12 +132,13 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   loop::Plan plan = trainer.plan();
   plan.environment = std::move(decisions.environment);
   loop::RunOptions wanted = loop_options(options, began, place);
-  wanted.stages = &accounts.stages;
-  wanted.waiting_share = [&] { return accounts.waiting_share(); };
-  wanted.account = [&](rundir::Outcome& outcome) {
-    accounts.add_to(outcome, membership ? &membership->reducer() : nullptr, options.workers_here,
-                    trainer.engine().state());
-  };
+  WorkerAccounts accounts({.program_bytes = at_begin.peak_memory_bytes,
+                           .data_bytes = with_data.peak_memory_bytes - at_begin.peak_memory_bytes,
+                           .workers_here = options.workers_here},
+                          stages, trainer, membership ? &membership->reducer() : nullptr, clock);
+  wanted.stages = &stages;
+  wanted.accounts = &accounts;
+  if (energy) wanted.joules = [&energy] { return energy->joules(); };
   return loop::run(plan, wanted, trainer, membership ? &membership->members() : nullptr, *fence, clock);
 }
 

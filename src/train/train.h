@@ -100,6 +100,8 @@ class Reducer {
   virtual void give_up() {}
   // The seconds for which the lanes together have waited in next_shard for results of other workers.
   virtual double waited_seconds() const { return 0; }
+  // The shares of a step that the members of the group have now, this worker's first; empty without a group.
+  virtual std::vector<double> shares() const { return {}; }
   // Predicts whether this worker will compute this shard of a later step. Used only to load samples ahead.
   virtual bool expects(ShardIndex, int64_t /*shards*/) const { return true; }
 };
@@ -181,7 +183,7 @@ struct RunOptions {
   bool ledger = false;
   bool budget_from_first_step = false;  // see loop::RunOptions
   double began_seconds_ago = 0;  // how long the process had been preparing the run before; budget.time includes it
-  bool quiet = false;  // true: nothing is shown; the files of the run are written
+  bool quiet = false;            // true: nothing is shown; the files of the run are written
   report::LogFormat log_format = report::LogFormat::human;
   std::atomic<int>* stop_signals = nullptr;        // above 0 once SIGINT, SIGTERM or SIGHUP asked to stop
   std::atomic<int>* checkpoint_signals = nullptr;  // number of SIGUSR1 received so far
@@ -205,8 +207,45 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 model::FileReport inspect_job(const spec::Job& job);
 
 // Trains the job for about so many seconds and says what the whole training will take. `run` has the job, an empty
-// directory that the caller removes, and its lock. Throws Error as run() does, and if a signal stops it.
-advise::Plan plan_job(const RunOptions& run, double seconds, Clock& clock);
+// directory that the caller removes, and its lock. `of_machine`: also measures what this machine can do, for a plan of
+// other machines. Throws Error as run() does, and if a signal stops it.
+advise::Plan plan_job(const RunOptions& run, double seconds, bool of_machine, Clock& clock);
+
+// What a short run of a job has shown about its speed.
+struct MeasuredJob {
+  spec::Job job;  // with every auto decided
+  advise::Record record;
+  double samples_per_second = 0;  // between the first step and the end of the last one
+  // Of one step on one thread, and what one thread of this machine can do at most; empty and 0: not measured.
+  std::vector<advise::OperatorUse> operators = {};
+  double peak_flops = 0, bandwidth = 0;
+};
+// Trains the job for about so many seconds; the rest as for plan_job(). `operators`: also looks into a step, if that
+// does not take longer.
+MeasuredJob measure_job(const RunOptions& run, double seconds, bool operators, Clock& clock);
+// ---- the learning rate ---------------------------------------------------------------------------------------------
+
+// A range test (Smith 2017, "Cyclical learning rates for training neural networks"): a training whose learning rate
+// grows exponentially, step by step.
+struct RateRange {
+  double lowest = 1e-8, highest = 1;
+  int64_t steps = 100;
+};
+struct RatePoint {
+  double lr = 0, loss = 0;  // the loss of the step's samples before the step
+  bool operator==(const RatePoint&) const = default;
+};
+// What the losses of a range test say.
+struct RateFinding {
+  double suggestion = 0;  // where the smoothed loss falls fastest, with two digits
+  std::vector<RatePoint> points;
+  std::vector<double> smoothed;  // one for each point
+  bool diverged = false;         // true: the test ended early, because the loss had grown too much
+  double job_lr = 0;             // optimizer.lr of the job
+};
+// Trains the job's model from its beginning, in memory, without its schedule. Nothing is written. The same job gives
+// the same finding on any number of lanes. Throws Error (LR_NOT_FOUND) if the loss does not fall.
+RateFinding find_rate(const spec::Job& job, const RateRange& range);
 
 // Opens the data set of a job, of any format.
 std::unique_ptr<data::Dataset> open_data(const spec::Job& job);

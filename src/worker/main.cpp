@@ -95,6 +95,8 @@ int run(const task::Task& task) {
   if (const auto* inspect = std::get_if<task::Inspect>(&task)) return worker::run_inspect(*inspect);
   if (const auto* exported = std::get_if<task::Export>(&task)) return worker::run_export(*exported);
   if (const auto* plan = std::get_if<task::Plan>(&task)) return worker::run_plan(*plan);
+  if (const auto* advise = std::get_if<task::Advise>(&task)) return worker::run_advise(*advise);
+  if (const auto* rate = std::get_if<task::FindRate>(&task)) return worker::run_find_rate(*rate);
   return worker::run_check(std::get<task::Check>(task));
 }
 
@@ -106,7 +108,8 @@ int main(int argc, char** argv) {
     begin_program();
     pin_kernels(argv);
     const task::Task task = argc < 2 ? task::parse("") : task::read(argv[1]);
-    install_signals(std::holds_alternative<task::Train>(task) || std::holds_alternative<task::Plan>(task));
+    install_signals(std::holds_alternative<task::Train>(task) || std::holds_alternative<task::Plan>(task) ||
+                    std::holds_alternative<task::Advise>(task));
     model::install_keyed_random();
     return run(task);
   } catch (const worker::JobRefused& refused) {

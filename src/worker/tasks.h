@@ -48,5 +48,7 @@ int run_predict(const task::Predict& task);
 int run_check(const task::Check& task);
 int run_export(const task::Export& task);
 int run_plan(const task::Plan& task);
+int run_advise(const task::Advise& task);
+int run_find_rate(const task::FindRate& task);
 
 }  // namespace sinew::worker

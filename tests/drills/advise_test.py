@@ -41,7 +41,7 @@ class Advise(unittest.TestCase):
         (self.path / "job.yaml").write_text(f"""
 name: slow
 model: {{name: mlp, hidden: [16]}}
-data: {{format: image_folder, train: {{path: {self.path}/images}}, on_corrupt: skip, normalize: none, image: {{channels: 1, size: [8, 8]}}}}
+data: {{format: image_folder, train: {{path: {self.path}/images}}, on_corrupt: skip, prefetch: {{threads: 1}}, normalize: none, image: {{channels: 1, size: [8, 8]}}}}
 trainer: {{max_duration: 60st, batch_size: 30, shards: 6, precision: fp32}}
 optimizer: {{name: sgd, lr: 0.05}}
 """)
@@ -53,9 +53,62 @@ optimizer: {{name: sgd, lr: 0.05}}
         advice, shares = self.advice(run)
         self.assertEqual(advice["limits"][0], "input-bound", advice)
         self.assertGreater(shares["input-bound"], 0.5)
-        self.assertIn("data.prefetch.threads", advice["remedies"][0]["what"])
+        self.assertEqual(advice["parts"][0]["stage"], "read")
         self.assertTrue(advice["remedies"][0]["keeps_result"])
-        self.assertRegex(sp.run("advise", run, check=0).stdout, r"^input-bound, \d+ %: the lanes waited for samples ")
+        for remedy in advice["remedies"]:
+            self.assertLessEqual(remedy["faster"]["low"], remedy["faster"]["expected"])
+            self.assertLessEqual(remedy["faster"]["expected"], remedy["faster"]["high"])
+        threads = [option for remedy in advice["remedies"] for option in remedy["options"]]
+        self.assertEqual([option.split("=")[0] for option in threads if "prefetch" in option], ["data.prefetch.threads"])
+        self.assertRegex(sp.run("advise", run, check=0).stdout, r"^input-bound \(read\), \d+ %: the lanes waited for samples .* of it to read, mostly waiting")
+
+    def test_a_job_is_changed_and_measured_again(self):
+        job = sp.write_job(self.path, 100000)
+        text = job.read_text().replace("split: {val: 0.1}", "split: {val: 0.9}  # many").replace("eval_interval: 20st", "eval_interval: 1st, eval_batch_size: 1")
+        job.write_text(text)
+        done = sp.run("advise", job, "--time", "4s", "--apply", "--json", check=0)
+        advice = json.loads(done.stdout)
+        self.assertTrue(any(one["name"].startswith("convolution") and one["flops"] > 0 for one in advice["operators"]), advice)
+        self.assertGreater(advice["machine"]["peak_flops"], 0)
+        changes = {change["key"]: change for change in advice["applied"]["changes"]}
+        self.assertEqual(changes["trainer.eval_interval"]["before"], "1st")
+        self.assertIsInstance(advice["applied"]["measured"], float)
+        better = self.path / "job.advised.yaml"
+        self.assertEqual(advice["applied"]["file"], str(better))
+        changed = better.read_text()
+        self.assertIn("split: {val: 0.9}  # many", changed)
+        self.assertIn("# trainer.eval_interval: evaluate less often\ntrainer: ", changed)
+        self.assertEqual(job.read_text(), text)
+        self.assertEqual(sp.run("validate", better).returncode, 0)
+        self.assertEqual(sorted(path.name for path in self.path.glob("*.yaml")), ["job.advised.yaml", "job.yaml"])
+        refused = sp.run("advise", job, "--apply")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("exists already", refused.stderr)
+
+    def test_overrides_and_early_stopping(self):
+        job = sp.write_job(self.path, 100000)
+        job.write_text(job.read_text().replace("split: {val: 0.1}", "split: {val: 0.9}  # many").replace("eval_interval: 20st", "eval_interval: 20st, eval_batch_size: 1") + "early_stopping: {monitor: val/loss, patience: 3}\n")
+        output = self.path / "faster.yaml"
+        words = ("advise", job, "trainer.eval_interval=1st", "--time", "3s", "--apply", "--output", output)
+        kept = sp.run(*words, check=0)
+        self.assertNotIn("trainer.eval_interval:", kept.stdout, "fewer evaluations may end the training later")
+        output.unlink(missing_ok=True)
+        changed = sp.run(*words, "--change-result", check=0)
+        self.assertRegex(changed.stdout, r"trainer\.eval_interval: 1st -> \d+st")
+        self.assertIn("# many", output.read_text())
+        self.assertRegex(output.read_text(), r"eval_interval: \d+st, eval_batch_size")
+
+    def test_a_confined_job(self):
+        job = sp.write_job(self.path, 100000)
+        job.write_text(job.read_text().replace("split: {val: 0.1}", "split: {val: 0.9}").replace("eval_interval: 20st", "eval_interval: 1st, eval_batch_size: 1"))
+        done = sp.run("advise", job, "--time", "2s", "--apply", "--sandbox", check=0)
+        self.assertIn("measured: ", done.stdout)
+        self.assertTrue((self.path / "job.advised.yaml").exists())
+
+    def test_apply_needs_a_job(self):
+        refused = sp.run("advise", "last", "--apply", "--root", self.path)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("need a job file", refused.stderr)
 
     def test_other_programs_starve_a_training(self):
         job = sp.write_job(self.path, 3000)
@@ -71,7 +124,7 @@ optimizer: {{name: sgd, lr: 0.05}}
         self.assertIn(done.returncode, (0, 3), done.stderr)
         advice, _ = self.advice(run)
         self.assertEqual(advice["limits"][0], "starved", advice)
-        self.assertIn("end other programs on this machine, or give the run fewer lanes", [one["what"] for one in advice["remedies"]])
+        self.assertIn("end other programs on this machine", [one["what"] for one in advice["remedies"]])
 
     def test_the_stages_of_workers_add_up_to_the_duration(self):
         job = sp.write_job(self.path, 200)

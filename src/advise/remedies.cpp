@@ -1,0 +1,216 @@
+// A remedy makes a part of the time shorter, and the rest stays. So the training takes rest / whole of its time. The
+// rest is not known exactly: threads that no longer compete for the caches, the memory and the cores are faster, and
+// two runs of a job never take the same time.
+#include "advise/remedies.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sinew::advise {
+namespace {
+
+constexpr double kWorthTrying = 0.05;  // a remedy that gains less is not named
+constexpr double kLeastRest = 0.01;    // of a part that takes all the time, the gain has no bound
+constexpr double kErrorOfRest = 0.08;  // of the time that remains, as a fraction
+constexpr double kWorstOfLane = 0.75;  // of the speed of a lane, if another one computes beside it
+constexpr double kCheckpoints = 0.02;  // the part of the time that checkpoints should take
+constexpr double kEvaluations = 0.05;  // the part of the time that evaluations should take
+constexpr double kManyEvaluations = 0.15;
+constexpr double kRarest = 20;             // times: a crash must not lose too much, and a curve needs its points
+constexpr double kRarestInTraining = 0.1;  // the longest interval, as a part of the training
+constexpr int64_t kMostThreads = 1024;     // of data.prefetch.threads
+constexpr char kLanes[] = "trainer.lanes=";
+constexpr double kBusy = 0.85;  // cores that are used for this part of the time leave nothing to other threads
+
+// The time that remains, as a fraction of the time before: between the two values, and probably the first.
+struct Rest {
+  double expected = 1, least = 1, most = 1;
+};
+
+Rest remains(double rest) {
+  return {rest, rest * (1 - kErrorOfRest), rest * (1 + kErrorOfRest)};
+}
+
+Estimate gain_of(const Rest& rest) {
+  const auto gain = [](double part) { return std::max(0.0, 1 / std::max(kLeastRest, part) - 1); };
+  return {gain(rest.expected), gain(rest.most), gain(rest.least)};
+}
+
+class Remedies {
+ public:
+  Remedies(const Record& record, const Spent& spent, const std::vector<Part>& parts, const spec::Job* job)
+      : record_(record), spent_(spent), parts_(parts), job_(job), lanes_(record.time.lanes) {}
+
+  std::vector<Remedy> all() {
+    add("let other workers wait less: a faster network, or fewer workers", remains(1 - share(Limit::communication)));
+    add("end what slows the slow worker down, or leave it out", remains(1 - share(Limit::straggler)));
+    add("raise the memory limit, or use less memory: a smaller trainer.batch_size, fewer trainer.lanes",
+        remains(1 - spent_.memory / spent_.all));
+    add("raise the CPU quota of the container", remains(1 - spent_.quota / spent_.all));
+    add("end other programs on this machine", remains(1 - (spent_.starved - spent_.quota) / spent_.all));
+    of_input();
+    of_checkpoints();
+    if (job_ != nullptr) {
+      if (!of_lanes()) of_shards();
+      of_evaluations();
+      of_overhead();
+    }
+    std::ranges::stable_sort(found_, std::ranges::greater(), [](const Remedy& remedy) { return remedy.gain.expected; });
+    return std::move(found_);
+  }
+
+ private:
+  // The part of the time that the lanes ran. While other programs take cores, less work still takes less time.
+  double share(Limit limit) const { return share_of(parts_, limit) / std::max(kLeastRest, spent_.runs()); }
+
+  // Returns whether the remedy is worth trying.
+  bool add(const std::string& what, const Rest& rest, bool keeps_result = true, std::vector<std::string> options = {}) {
+    const Estimate gain = gain_of(rest);
+    if (gain.expected < kWorthTrying) return false;
+    found_.push_back({what, gain, keeps_result, std::move(options)});
+    return true;
+  }
+
+  // While the lanes wait for samples, the loaders read or compute. They compute on the same cores as the lanes.
+  void of_input() {
+    const LoadUse& loading = record_.loading;
+    const double without = 1 - share(Limit::input), cores = record_.resources.cores, could = cores * record_.seconds(),
+                 busy = record_.resources.cpu_seconds / could;
+    if (slowest_stage(loading) == LoadStage::read || loading.cpu() <= 0) {
+      add("read samples without waiting: a faster disk, or files that are in memory", remains(without));
+    } else {
+      const double computing = (record_.resources.cpu_seconds - loading[LoadStage::decode]) / could;
+      if (slowest_stage(loading) == LoadStage::decode)
+        add("decode the files once, before the training: sinew data pack JOB DIRECTORY --decode",
+            remains(std::max(without, computing)), false);
+      else
+        add("load samples on more cores, or change them less: data.augment", remains(without), false);
+    }
+    if (job_ == nullptr || !job_->data.prefetch_threads || (cores > 0 && busy > kBusy)) return;
+    const int64_t threads = std::min(kMostThreads, 2 * std::max<int64_t>(1, *job_->data.prefetch_threads));
+    if (threads <= *job_->data.prefetch_threads) return;
+    // a disk may not be faster if more threads read from it
+    add("load samples with more threads", {std::max(without, 0.75), std::max(without, 0.5) * (1 - kErrorOfRest), 1},
+        true, {"data.prefetch.threads=" + std::to_string(threads)});
+  }
+
+  // How much rarer something becomes that takes the `part` of the time now and should take `wanted` of it: a whole
+  // number, and 1 if nothing should change. It still happens some times in the training.
+  double rarer(double part, double wanted, const spec::Duration& interval) const {
+    const spec::Duration& whole = job_->trainer.max_duration;
+    double most = kRarest;
+    if (interval.unit == spec::Duration::Unit::fraction) most = std::min(most, kRarestInTraining / interval.amount);
+    if (interval.unit == whole.unit) most = std::min(most, kRarestInTraining * whole.amount / interval.amount);
+    return std::max(1.0, std::floor(std::min(most, std::ceil(part / std::max(kLeastRest, 1 - part) / wanted))));
+  }
+
+  static std::string times(const spec::Duration& interval, double factor) {
+    return to_string(spec::Duration{interval.amount * factor, interval.unit});
+  }
+
+  // Without the job, and for a time in seconds, nobody knows how often the training saves.
+  void of_checkpoints() {
+    const double part = share(Limit::checkpoints);
+    if (job_ == nullptr) {
+      add("save less often", remains(1 - part));
+      return;
+    }
+    const auto interval = spec::parse_duration(job_->checkpoint.interval);
+    if (!interval || interval->amount <= 0) return;
+    const double factor = rarer(part, kCheckpoints, *interval);
+    if (factor > 1)
+      add("save less often", remains(1 - part + part / factor), true,
+          {"checkpoint.interval=" + times(*interval, factor)});
+  }
+
+  void of_evaluations() {
+    const double part = record_.time[Stage::evaluation] / spent_.all;
+    const spec::Duration& interval = job_->trainer.eval_interval;
+    if (part < kManyEvaluations || interval.amount <= 0) return;
+    const double factor = rarer(part, kEvaluations, interval);
+    const bool decide = !job_->early_stopping.monitor.empty() || job_->objective;  // when the training ends
+    if (factor > 1)
+      add("evaluate less often", remains(1 - part + part / factor), !decide,
+          {"trainer.eval_interval=" + times(interval, factor)});
+  }
+
+  // The most shards that one lane computes in a step.
+  static double rounds(int64_t shards, int64_t lanes) {
+    return std::ceil(static_cast<double>(shards) / static_cast<double>(lanes));
+  }
+
+  // Returns whether cores are idle on which more lanes could compute.
+  bool of_lanes() {
+    if (!job_->trainer.shards) return false;
+    const double idle = record_.resources.cores - record_.resources.cpu_seconds / record_.seconds();
+    const int64_t shards = *job_->trainer.shards, cores = std::llround(std::floor(record_.resources.cores)),
+                  idle_cores = std::llround(std::max(0.0, idle));
+    const int64_t more = std::min({cores, shards, lanes_ + idle_cores});
+    const double part = share(Limit::compute) + share(Limit::imbalance);
+    if (more <= lanes_) return false;
+    const double faster = rounds(shards, more) / rounds(shards, lanes_);
+    const double expected = 1 - part + part * faster, most = 1 - part + part * std::min(1.0, faster / kWorstOfLane);
+    return add("compute on all cores", {(expected + most) / 2, expected * (1 - kErrorOfRest), most}, true,
+               {kLanes + std::to_string(more)});
+  }
+
+  // In the last round of a step, some lanes have no shard.
+  void of_shards() {
+    if (!job_->trainer.shards || *job_->trainer.shards % lanes_ == 0) return;
+    const auto full = static_cast<int64_t>(rounds(*job_->trainer.shards, lanes_)) * lanes_;
+    if (full > job_->trainer.batch_size) return;  // a shard has at least one sample
+    add("let all lanes work until the end of a step", remains(1 - share(Limit::imbalance)), false,
+        {"trainer.shards=" + std::to_string(full)});
+  }
+
+  void of_overhead() {
+    const double part = share(Limit::overhead);
+    if (job_->trainer.drop_last) return;  // an epoch may have no larger step
+    add("make larger steps, which may need another optimizer.lr; of a sample", remains(1 - part / 2), false,
+        {"trainer.batch_size=" + std::to_string(2 * job_->trainer.batch_size)});
+  }
+
+  const Record& record_;
+  const Spent& spent_;
+  const std::vector<Part>& parts_;
+  const spec::Job* job_;
+  const int64_t lanes_;
+  std::vector<Remedy> found_;
+};
+
+double rest_of(double gain) {
+  return 1 / (1 + gain);
+}
+
+}  // namespace
+
+std::vector<Remedy> to_apply(const Verdict& verdict, bool change_result) {
+  std::vector<Remedy> found;
+  for (const Remedy& remedy : verdict.remedies) {
+    if (!remedy.options.empty() && (remedy.keeps_result || change_result)) found.push_back(remedy);
+  }
+  return found;
+}
+
+// Each remedy takes away a part of the time of its own, but more lanes make shorter what the others leave.
+Estimate together(const std::vector<Remedy>& remedies) {
+  Rest rest, of_lanes;
+  for (const Remedy& remedy : remedies) {
+    const Rest one{rest_of(remedy.gain.expected), rest_of(remedy.gain.high), rest_of(remedy.gain.low)};
+    if (!remedy.options.empty() && remedy.options[0].starts_with(kLanes)) {
+      of_lanes = one;
+    } else {
+      rest = {rest.expected - (1 - one.expected), rest.least - (1 - one.least), rest.most - (1 - one.most)};
+    }
+  }
+  const auto both = [](double left, double lanes) { return std::max(kLeastRest, left) * lanes; };
+  return gain_of(
+      {both(rest.expected, of_lanes.expected), both(rest.least, of_lanes.least), both(rest.most, of_lanes.most)});
+}
+
+std::vector<Remedy> remedies_of(const Record& record, const Spent& spent, const std::vector<Part>& parts,
+                                const spec::Job* job) {
+  return Remedies(record, spent, parts, job).all();
+}
+
+}  // namespace sinew::advise

@@ -1,0 +1,89 @@
+#include "train/worker_accounts.h"
+
+#include <algorithm>
+
+#include "rundir/rundir.h"
+
+namespace sinew::train {
+namespace {
+
+// Evaluations after the last step are no part of the training. What else came after it is its end.
+StageTimes with_end(StageTimes steps, const StageTimes& now) {
+  for (size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    const bool of_evaluation = stage == Stage::evaluation || stage == Stage::data_wait || stage == Stage::imbalance ||
+                               stage == Stage::reduction;
+    const double later = std::max(0.0, now.seconds[i] - steps.seconds[i]);
+    if (stage != Stage::finish && stage != Stage::test) steps[of_evaluation ? Stage::test : Stage::finish] += later;
+  }
+  steps[Stage::finish] += now[Stage::finish];
+  return steps;
+}
+
+}  // namespace
+
+WorkerAccounts::WorkerAccounts(const Begin& begin, const StageTimer& stages, EngineTrainer& trainer,
+                               const Reducer* reducer, const Clock& clock)
+    : begin_(begin),
+      stages_(stages),
+      trainer_(trainer),
+      reducer_(reducer),
+      clock_(clock),
+      at_begin_(resource_use()),
+      began_(clock.monotonic_seconds()) {}
+
+ResourceUse WorkerAccounts::used() const {
+  const auto workers = static_cast<double>(std::max<int64_t>(1, begin_.workers_here));
+  ResourceUse used = between(at_begin_, resource_use());
+  used.cores /= workers;
+  used.throttled_seconds /= workers;
+  return used;
+}
+
+StageTimes WorkerAccounts::times() const {
+  StageTimes times = stages_.times();
+  const double waited = reducer_ == nullptr ? 0 : std::min(reducer_->waited_seconds(), times[Stage::reduction]);
+  times[Stage::reduction] -= waited;
+  times[Stage::member_wait] += waited;
+  return times;
+}
+
+void WorkerAccounts::steps_begin() {
+  at_begin_ = resource_use();
+  began_ = clock_.monotonic_seconds();
+}
+
+void WorkerAccounts::steps_end() {
+  times_ = times();
+  resources_ = used();
+  loading_ = trainer_.loading();
+  if (reducer_ != nullptr) shares_ = reducer_->shares();
+}
+
+// Reading this takes a while, so it is read once a second.
+double WorkerAccounts::waiting_share() {
+  const double now = clock_.monotonic_seconds();
+  if (now < next_look_) return waiting_share_;
+  next_look_ = now + 1;
+  const ResourceUse use = used();
+  const double waited = waiting_seconds(use, now - began_);
+  return waiting_share_ = waited / std::max(1e-9, waited + use.cpu_seconds);
+}
+
+void WorkerAccounts::add_to(rundir::Outcome& outcome) {
+  outcome.time = times_ ? with_end(*times_, times()) : times();
+  outcome.resources = resources_ ? *resources_ : used();
+  outcome.resources->peak_memory_bytes = resource_use().peak_memory_bytes;
+  outcome.loading = loading_ ? *loading_ : trainer_.loading();
+  outcome.shares = shares_;
+  rundir::MemoryUse& memory = outcome.memory.emplace();
+  memory.program = begin_.program_bytes;
+  memory.data = begin_.data_bytes;
+  const TrainingState& state = trainer_.engine().state();
+  for (const auto& [name, tensor] : state.parameters) memory.parameters += static_cast<int64_t>(tensor.nbytes());
+  for (const auto& [name, tensors] : state.optimizer) {
+    for (const torch::Tensor& tensor : tensors) memory.optimizer += static_cast<int64_t>(tensor.nbytes());
+  }
+}
+
+}  // namespace sinew::train
