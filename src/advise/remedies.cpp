@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWorthTrying = 0.05;  // a remedy that gains less is not named
 constexpr double kLeastRest = 0.01;    // of a part that takes all the time, the gain has no bound
-constexpr double kErrorOfRest = 0.08;  // of the time that remains, as a fraction
+constexpr double kErrorOfRest = 0.25;  // of the time that remains, as a fraction
 constexpr double kWorstOfLane = 0.75;  // of the speed of a lane, if another one computes beside it
 constexpr double kCheckpoints = 0.02;  // the part of the time that checkpoints should take
 constexpr double kEvaluations = 0.05;  // the part of the time that evaluations should take

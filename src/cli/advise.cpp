@@ -44,8 +44,8 @@ int run_advise(const Arguments& arguments) {
   options
       .about(
           "Of a finished run, advise says what its time went to. A job it trains for some seconds with one worker on "
-          "this machine, and saves nothing. A remedy has the range of what it gains; in about 9 of 10 cases the true "
-          "value lies in it.")
+          "this machine, and saves nothing. A remedy has an estimate of what it gains, with a range; --apply measures "
+          "it.")
       .argument("RUN|JOB", task.job, "a run directory, the end of a run's id, last, or a job file")
       .rest("key=value", task.overrides, "overrides of the job")
       .text("--root", "DIR", root, "directory of the runs")
