@@ -47,7 +47,7 @@ int pack_data(const std::string& job_file, const std::string& folder, const Pack
   if (!shard || *shard < kSmallestShard)
     throw UsageError("OPTION_INVALID", "--shard-size " + given.shard_size + " is no size of at least 1MiB",
                      "for example --shard-size 256MB");
-  const auto job = load_training(job_file, {}, "data pack");
+  const auto job = load_training(job_file, {}, "sinew data pack");
   if (!job) return kUsage;
   data::PackRequest request{folder, *shard, given.decode, usable_cores(), {}};
   if (terminal_of(STDERR_FILENO).moves_cursor) {

@@ -44,7 +44,7 @@ Decoded<ImageFormat> image_format_of(ImageBytes file) {
       image_begins_with(file, "MM\0+"sv)) {
     return kTiff;
   }
-  if (image_begins_with(file, "\x93NUMPY"sv)) return kNpy;
+  if (is_npy(file)) return kNpy;
   std::string start;
   for (size_t i = 0; i < std::min<size_t>(4, file.size()); ++i) {
     char text[8];

@@ -69,6 +69,7 @@ void bytes_to_floats(std::span<const uint8_t> from, std::span<float> out);
 // Replaces each value by (value - mean) / std.
 void standardize(std::span<float> values, float mean, float std);
 
+bool is_npy(std::span<const std::byte> file);  // by its first bytes
 // If the file is an array of bytes with exactly this shape, writes its elements as resize_to_floats would, in one pass,
 // and returns true.
 bool npy_planes_to_floats(std::span<const std::byte> file, int64_t channels, ImageSize size, std::span<float> out);

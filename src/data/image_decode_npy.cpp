@@ -8,6 +8,8 @@
 namespace sinew::data {
 namespace {
 
+constexpr std::string_view kNpyStart = "\x93NUMPY";
+
 // Where the pixels of an array are: that of (c, y, x) is at offset + c * of_channel + (y * width + x) * of_pixel.
 struct NpyLayout {
   int64_t height = 0, width = 0, channels = 0;
@@ -46,6 +48,10 @@ Decoded<NpyLayout> layout_of(std::span<const std::byte> file) {
 
 }  // namespace
 
+bool is_npy(std::span<const std::byte> file) {
+  return text_of(file).starts_with(kNpyStart);
+}
+
 Decoded<ImageSize> npy_size(std::span<const std::byte> file) {
   const Decoded<NpyLayout> layout = layout_of(file);
   if (!layout) return Undecodable{layout.error()};
@@ -67,7 +73,7 @@ Decoded<Pixels> decode_npy(std::span<const std::byte> file, int64_t channels) {
 }
 
 bool npy_planes_to_floats(std::span<const std::byte> file, int64_t channels, ImageSize size, std::span<float> out) {
-  if (!text_of(file).starts_with("\x93NUMPY")) return false;
+  if (!is_npy(file)) return false;
   const Decoded<NpyLayout> layout = layout_of(file);
   const bool planes = layout && layout->of_pixel == 1 && layout->channels == channels &&
                       layout->height == size.height && layout->width == size.width;
@@ -82,7 +88,8 @@ std::string npy_of_planes(std::span<const uint8_t> planes, int64_t channels, Ima
   constexpr size_t kStart = 10;  // the signature, the version and the length
   header.resize((kStart + header.size() + 1 + 63) / 64 * 64 - kStart - 1, ' ');
   header += '\n';
-  std::string file("\x93NUMPY\x01\x00", 8);
+  std::string file(kNpyStart);
+  file += std::string_view("\x01\x00", 2);  // the version
   file += static_cast<char>(header.size() & 0xFF);
   file += static_cast<char>(header.size() >> 8);
   file += header;

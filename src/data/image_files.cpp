@@ -24,11 +24,6 @@ constexpr uint64_t kMaxFileBytes = 1ULL << 30;  // the most bytes of one image f
 constexpr size_t kNamedLeftOut = 3;             // files that left_out_text() names
 constexpr char kListLine[] = "write each line as `path<TAB>label` or `path,label`";
 
-void leave_out(const std::string& name, ImageListing& listing) {
-  ++listing.left_out;
-  if (listing.first_left_out.size() < kNamedLeftOut) listing.first_left_out.push_back(name);
-}
-
 uint64_t size_of_image(const std::string& path) {
   if (is_dead_link(path))
     throw Error("DATA_UNREADABLE_FILE", path + " is a link that leads to no file", "remove the link, or correct it");
@@ -58,7 +53,7 @@ void collect(const std::string& folder, int depth, Collected& to) {
       const uint64_t bytes = size_of_image((fs::path(root) / name).string());
       to.listing.files.push_back({.home = to.home, .label = to.label, .name = to.texts.name(name), .bytes = bytes});
     } else {
-      leave_out(name, to.listing);
+      to.listing.leave_out(name);
     }
   }
 }
@@ -155,6 +150,18 @@ bool is_image_name(const std::string& name) {
   return std::find(std::begin(kEndings), std::end(kEndings), extension) != std::end(kEndings);
 }
 
+void ImageListing::leave_out(const std::string& name) {
+  ++left_out;
+  if (first_left_out.size() < kNamedLeftOut) first_left_out.push_back(name);
+}
+
+void ImageListing::leave_out_as(const ImageListing& part, const std::string& before_names) {
+  left_out += part.left_out;
+  for (const std::string& name : part.first_left_out) {
+    if (first_left_out.size() < kNamedLeftOut) first_left_out.push_back(before_names + name);
+  }
+}
+
 std::string ImageListing::left_out_text() const {
   std::string text;
   if (loose > 0)
@@ -203,7 +210,7 @@ ImageListing list_image_folder(const std::string& folder, ImageTexts& texts) {
     if (entry.name.starts_with('.')) continue;
     if (!entry.directory) {
       if (!is_image_name(entry.name)) {
-        leave_out(entry.name, listing);
+        listing.leave_out(entry.name);
       } else if (listing.loose++ == 0) {
         listing.first_loose = entry.name;
       }
@@ -219,10 +226,7 @@ ImageListing list_image_folder(const std::string& folder, ImageTexts& texts) {
     }
     listing.files.insert(listing.files.end(), std::make_move_iterator(of_class.files.begin()),
                          std::make_move_iterator(of_class.files.end()));
-    listing.left_out += of_class.left_out;
-    for (const std::string& name : of_class.first_left_out) {
-      if (listing.first_left_out.size() < kNamedLeftOut) listing.first_left_out.push_back(name);
-    }
+    listing.leave_out_as(of_class, "");
     std::sort(listing.files.begin() + static_cast<int64_t>(before), listing.files.end(),
               [](const ImageFile& a, const ImageFile& b) { return a.name < b.name; });
   }
@@ -311,10 +315,7 @@ std::vector<std::string> class_names_of(const std::vector<ImageFile>& files) {
 }
 
 std::string refused_array(const ImageFile& file, std::span<const std::byte> bytes) {
-  constexpr std::string_view kArrayStart = "\x93NUMPY";
-  if (file.home->tar != nullptr ||
-      !text_of(bytes.first(std::min(bytes.size(), kArrayStart.size()))).starts_with(kArrayStart))
-    return "";
+  if (file.home->tar != nullptr || !is_npy(bytes)) return "";
   return "not a JPEG, PNG, WebP, GIF, BMP or TIFF image, but a NumPy array";
 }
 

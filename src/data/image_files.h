@@ -66,7 +66,10 @@ struct ImageListing {
   std::string first_link;
   bool hard_links = false;               // one of them is a hard link
   std::vector<std::string> class_names;  // all classes in their order, if the files say it; else class_names_of()
-  std::string left_out_text() const;     // one sentence, or "" if none is left out
+  void leave_out(const std::string& name);
+  // Adds the files that `part` of the data leaves out. Their names get `before_names`.
+  void leave_out_as(const ImageListing& part, const std::string& before_names);
+  std::string left_out_text() const;  // one sentence, or "" if none is left out
 };
 
 // Lists the images in a fixed order: by class name, then by file name (bytes).

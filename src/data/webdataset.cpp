@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <charconv>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <thread>
 #include <utility>
 
 #include "base/disk.h"
@@ -21,6 +18,7 @@
 #include "base/printable.h"
 #include "base/wildcards.h"
 #include "data/files.h"
+#include "data/in_order.h"
 #include "data/pack_index.h"
 #include "data/tar.h"
 
@@ -30,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kLongestLabel = 1024;
-constexpr size_t kScanThreads = 16;  // they wait for the disk
+constexpr int64_t kScanThreads = 16;  // they wait for the disk
 
 bool is_tar_name(const std::string& name) {
   return !name.starts_with('.') && lower_case(fs::path(name).extension().string()) == ".tar";
@@ -158,9 +156,6 @@ class TarScan {
 
  private:
   std::string place(const std::string& name) const { return tar_ + ':' + printable_start(name, 500); }
-  void leave(const std::string& name) {
-    if (left_out.left_out++ < 3) left_out.first_left_out.push_back(name);
-  }
   [[noreturn]] void fail_double(const char* what, const std::string& one, const std::string& other) const {
     throw Error("DATA_BAD_SOURCE", place(one) + ": its sample has another " + what + ", " + printable_start(other, 500),
                 "a sample has one image (or .npy) and one .cls; give other files an ending such as .mask.png");
@@ -168,7 +163,7 @@ class TarScan {
 
   void take(TarMember member) {
     const SampleName parts = sample_name(member.name);
-    if (parts.sample.empty()) return leave(member.name);
+    if (parts.sample.empty()) return left_out.leave_out(member.name);
     if (parts.sample != key_) {
       finish();
       key_ = parts.sample;
@@ -182,7 +177,7 @@ class TarScan {
       label_name_ = member.name;
       if (labelled_) label_ = read_label(member);
     } else {
-      leave(member.name);
+      left_out.leave_out(member.name);
     }
   }
 
@@ -209,7 +204,7 @@ class TarScan {
     if (input_) {
       samples.push_back({std::move(input_->name), std::move(label_), input_->offset, input_->size});
     } else if (label_name_) {
-      leave(*label_name_);
+      left_out.leave_out(*label_name_);
     }
     input_.reset();
     label_name_.reset();
@@ -225,58 +220,30 @@ class TarScan {
   std::string label_;
 };
 
-// Scans tars side by side. If several are damaged, throws the Error of the first one in the list.
-std::vector<std::unique_ptr<TarScan>> scan_all(std::span<const std::string> tars, const RangeReader& reader,
-                                               bool labelled) {
-  std::vector<std::unique_ptr<TarScan>> scans(tars.size());
-  std::vector<std::exception_ptr> failures(tars.size());
-  std::atomic<size_t> next = 0;
-  const auto work = [&] {
-    for (size_t i = next++; i < tars.size(); i = next++) {
-      try {
-        scans[i] = std::make_unique<TarScan>(tars[i], reader, labelled);
-        scans[i]->run();
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    }
-  };
-  {
-    std::vector<std::jthread> others;
-    for (size_t i = 1; i < std::min(kScanThreads, tars.size()); ++i) others.emplace_back(work);
-    work();
-  }
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
-  return scans;
-}
-
 void list_scanned(std::span<const std::string> tars, ImageTexts& texts, bool labelled, ImageListing& listing) {
-  constexpr size_t kTogether = 64;  // bounds the memory of what is not yet in `texts`
   const RangeReader reader;
-  for (size_t begin = 0; begin < tars.size(); begin += kTogether) {
-    const auto some = tars.subspan(begin, std::min(kTogether, tars.size() - begin));
-    const auto scans = scan_all(some, reader, labelled);
-    for (size_t i = 0; i < some.size(); ++i) {
-      const ImageHome* home = texts.home(some[i], true);
-      for (const TarSample& sample : scans[i]->samples)
-        listing.files.push_back({.home = home,
-                                 .label = texts.label(sample.label),
-                                 .name = texts.name(sample.name),
-                                 .bytes = sample.bytes,
-                                 .offset = sample.offset});
-      const TarLinks& links = scans[i]->links();
-      if (listing.links == 0 && links.count > 0) listing.first_link = file_name(some[i]) + ':' + links.first;
-      listing.links += links.count;
-      listing.hard_links = listing.hard_links || links.hard;
-      const ImageListing& left_out = scans[i]->left_out;
-      listing.left_out += left_out.left_out;
-      for (const std::string& name : left_out.first_left_out) {
-        if (listing.first_left_out.size() < 3) listing.first_left_out.push_back(file_name(some[i]) + ':' + name);
-      }
-    }
-  }
+  const auto scan = [&](int64_t i) {
+    auto made = std::make_unique<TarScan>(tars[static_cast<size_t>(i)], reader, labelled);
+    made->run();
+    return made;
+  };
+  const auto take = [&](int64_t i, const std::unique_ptr<TarScan>& made) {
+    const std::string& tar = tars[static_cast<size_t>(i)];
+    const ImageHome* home = texts.home(tar, true);
+    for (const TarSample& sample : made->samples)
+      listing.files.push_back({.home = home,
+                               .label = texts.label(sample.label),
+                               .name = texts.name(sample.name),
+                               .bytes = sample.bytes,
+                               .offset = sample.offset});
+    const TarLinks& links = made->links();
+    if (listing.links == 0 && links.count > 0) listing.first_link = file_name(tar) + ':' + links.first;
+    listing.links += links.count;
+    listing.hard_links = listing.hard_links || links.hard;
+    listing.leave_out_as(made->left_out, file_name(tar) + ':');
+  };
+  const auto count = static_cast<int64_t>(tars.size());
+  in_order<std::unique_ptr<TarScan>>(count, std::min(kScanThreads, count), scan, take);
 }
 
 // ---- tars with an index --------------------------------------------------------------------------------------------
