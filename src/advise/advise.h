@@ -17,7 +17,8 @@
 
 namespace sinew::advise {
 
-// A figure that is not known exactly. The true value lies between low and high with a probability of about 90 %.
+// A figure that is not known exactly: the true value probably lies between low and high. In a plan for this machine it
+// does in about 9 of 10 cases (docs/benchmarks.md). Gains and other machines have no measured coverage.
 struct Estimate {
   double expected = 0, low = 0, high = 0;
   Estimate operator+(const Estimate& other) const {
@@ -28,7 +29,7 @@ struct Estimate {
 
 // ---- what limits a run ---------------------------------------------------------------------------------------------
 
-// What a run has recorded about itself, between its first step and its last one.
+// The record of a run about itself, between its first step and its last one.
 struct Record {
   StageTimes time;
   ResourceUse resources;
@@ -90,7 +91,7 @@ struct Verdict {
 };
 
 // Returns the verdict on a run. There are lanes, and time passed between start and end; all numbers are finite and none
-// is negative. `job` has every auto decided; if it is null, no remedy names options.
+// is negative. If `job` is null, no remedy names options; an option that is auto in it gets no remedy.
 Verdict judge(const Record& record, const spec::Job* job = nullptr);
 
 // The remedies that change the job file; if `change_result` is false, only those that keep the model as it is.
@@ -98,7 +99,7 @@ std::vector<Remedy> to_apply(const Verdict& verdict, bool change_result);
 // How much faster a training is with all these remedies.
 Estimate together(const std::vector<Remedy>& remedies);
 
-// What the remedies of a job were predicted to gain, and what they gained.
+// The predicted and the measured gain of the remedies of a job.
 struct Applied {
   struct Change {
     std::string key, before, after, reason;
@@ -106,7 +107,7 @@ struct Applied {
   std::vector<Change> changes;
   std::string file;  // the changed job file
   Estimate predicted;
-  double before = 0, after = 0;  // samples a second; after is 0 until it was measured
+  double before = 0, after = 0;  // samples a second; after equals before until the changed job was measured
   double gain() const { return after / before - 1; }
   bool holds() const { return gain() >= predicted.low && gain() <= predicted.high; }
 };

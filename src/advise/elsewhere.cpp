@@ -151,11 +151,6 @@ Elsewhere on(const Plan& plan, const MachineType& machine) {
   return there;
 }
 
-// The price at which a machine is compared.
-std::optional<double> price_of(const MachineType& machine) {
-  return machine.on_demand ? machine.on_demand : machine.spot;
-}
-
 }  // namespace
 
 std::vector<Elsewhere> elsewhere(const Plan& plan, const MachineTable& table) {
@@ -163,7 +158,7 @@ std::vector<Elsewhere> elsewhere(const Plan& plan, const MachineTable& table) {
   std::vector<Elsewhere> all;
   for (const MachineType& machine : table.machines) all.push_back(on(plan, machine));
   const auto order = [](const Elsewhere& one) {
-    const auto price = price_of(one.machine);
+    const auto price = one.machine.usual_price();
     return std::tuple(!one.why_not.empty(), !price, price.value_or(1) * one.seconds.expected);
   };
   std::ranges::stable_sort(all, {}, order);

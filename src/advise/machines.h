@@ -23,6 +23,8 @@ struct MachineType {
   double network_gbps = 0;                // 0: not known; a plan for one machine does not need it
   std::optional<double> on_demand, spot;  // prices of an hour
   std::string source;                     // where the figures can be checked
+  // The price at which machines are compared; nullopt if none is known.
+  std::optional<double> usual_price() const { return on_demand ? on_demand : spot; }
   bool operator==(const MachineType&) const = default;
 };
 

@@ -24,8 +24,7 @@ constexpr const char* kFloat32 =
     "TPU: products of float32 are made of several bfloat16 ones, slower and with other last digits";
 constexpr const char* kEasy =
     "small devices: products, convolutions and ReLU have 8-bit forms in ONNX Runtime and TFLite; gelu, silu and mish "
-    "may "
-    "stay in float";
+    "may stay in float";
 
 const std::map<std::string, ModelNotes>& all_notes() {
   static const std::map<std::string, ModelNotes> notes = {
@@ -46,8 +45,7 @@ const std::map<std::string, ModelNotes>& all_notes() {
         {"TPU: an LSTM is a loop of T small products, each of which waits for the one before; most of the unit is idle",
          kFloat32, kShapes,
          "small devices: LSTM is one operator in ONNX Runtime and can be quantised dynamically only; TFLite has a "
-         "fused "
-         "one for one direction, and a bidirectional LSTM becomes two"}}},
+         "fused one for one direction, and a bidirectional LSTM becomes two"}}},
   };
   return notes;
 }

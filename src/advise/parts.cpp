@@ -96,18 +96,16 @@ double straggling(const std::vector<double>& shares) {
   return 1 - std::accumulate(shares.begin(), shares.end(), 0.0) / (fastest * static_cast<double>(shares.size()));
 }
 
-// A stage also lasts longer if its lane has no core, and nothing says which stages did. Threads of this worker may also
-// wait for each other. So other programs took at most the CPU time that this worker could have had and did not use. Nor
-// could the lanes be without a core while the worker used CPU time.
+// A stage also lasts longer if its lane has no core, and nothing says which stages did. The lanes could not be without
+// a core while the worker used CPU time.
 Spent spent(const Record& record) {
   const ResourceUse& used = record.resources;
   Spent spent{.all = between_start_and_end(record.time)};
   const auto lanes = static_cast<double>(record.time.lanes);
-  const double duration = spent.all / lanes;
-  const double unused = std::max(0.0, used.cores * duration - used.cpu_seconds);
+  const double duration = record.seconds();
   const double most = std::max(0.0, spent.all - used.cpu_seconds);
   spent.quota = std::min(most, used.throttled_seconds);
-  spent.starved = std::min(most, spent.quota + std::min(used.queued_seconds, unused));
+  spent.starved = std::min(most, waiting_seconds(used, duration));
   if (static_cast<double>(used.major_faults) >= kFaultsThatMatter * duration)
     spent.memory =
         std::min(spent.all - spent.starved, used.memory_stalled_seconds + (lanes - 1) * used.memory_stopped_seconds);

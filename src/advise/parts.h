@@ -15,9 +15,8 @@ struct Spent {
   double starved = 0;  // in which the lanes could not run
   double quota = 0;    // the part of `starved` in which a CPU quota was used up
   double memory = 0;   // in which they waited for memory
-  double runs() const {
-    return std::max(0.0, 1 - (starved + memory) / all);
-  }  // the part of the time in which the lanes ran
+  // The part of the time in which the lanes ran.
+  double runs() const { return std::max(0.0, 1 - (starved + memory) / all); }
 };
 Spent spent(const Record& record);
 std::vector<Part> parts_of(const Record& record, const Spent& spent);  // the largest first

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "advise/advise.h"
+#include "advise/estimate_json.h"
 #include "base/json_text.h"
 #include "base/number_text.h"
 #include "base/short_number.h"
@@ -113,12 +114,6 @@ std::string memory_rows(const Plan& plan) {
   return text;
 }
 
-nlohmann::ordered_json json_of(const Estimate& estimate) {
-  return {{"expected", json_number(estimate.expected)},
-          {"low", json_number(estimate.low)},
-          {"high", json_number(estimate.high)}};
-}
-
 Estimate cost_of(const Estimate& seconds, double price) {
   return seconds * (price / kHour);
 }
@@ -165,11 +160,6 @@ std::string price_cell(const std::optional<double>& price, const Estimate& secon
   return price ? range_text(cost_of(seconds, *price), money_text) : "no price";
 }
 
-// The cheaper of its prices, on demand if both are known.
-std::optional<double> usual_price(const MachineType& machine) {
-  return machine.on_demand ? machine.on_demand : machine.spot;
-}
-
 Cells cells_of(const Elsewhere& there, const Plan& plan, const PlanQuestions& questions) {
   const MachineType& machine = there.machine;
   Cells cells = {machine.provider + " " + machine.name, machine.region};
@@ -182,7 +172,7 @@ Cells cells_of(const Elsewhere& there, const Plan& plan, const PlanQuestions& qu
   if (!plan.job.steps) cells.push_back(range_text(there.steps, short_count));
   cells.push_back(price_cell(machine.on_demand, there.seconds));
   cells.push_back(price_cell(machine.spot, there.seconds));
-  const auto price = usual_price(machine);
+  const auto price = machine.usual_price();
   if (questions.spend > 0)
     cells.push_back(price ? range_text(part_for(questions.spend, cost_of(there.seconds, *price)), percent_text) : "-");
   if (questions.retrain_seconds > 0)
@@ -222,7 +212,7 @@ void add_machines(nlohmann::ordered_json& json, const Plan& plan, const PlanQues
       one["limit"] = there.limit;
       if (machine.on_demand) one["cost_on_demand"] = json_of(cost_of(there.seconds, *machine.on_demand));
       if (machine.spot) one["cost_spot"] = json_of(cost_of(there.seconds, *machine.spot));
-      if (const auto price = usual_price(machine)) {
+      if (const auto price = machine.usual_price()) {
         const Estimate cost = cost_of(there.seconds, *price);
         if (questions.spend > 0) one["part_for_spend"] = json_of(part_for(questions.spend, cost));
         if (questions.retrain_seconds > 0) one["cost_a_month"] = json_of(cost * (kMonth / questions.retrain_seconds));
@@ -283,8 +273,8 @@ std::string plan_text(const Plan& plan, const PlanQuestions& questions) {
   }
   if (questions.retrain_seconds > 0) {
     const double times = kMonth / questions.retrain_seconds;
-    text += row("a month", plan.seconds * (times), duration_text);
-    if (questions.price > 0) text += row("  cost", cost * (times), money_text);
+    text += row("a month", plan.seconds * times, duration_text);
+    if (questions.price > 0) text += row("  cost", cost * times, money_text);
   }
   const double own = job.steps ? 0 : job.max_seconds;
   if (const double within = questions.within_seconds > 0 ? questions.within_seconds : own; within > 0) {

@@ -108,7 +108,7 @@ class Remedies {
     return to_string(spec::Duration{interval.amount * factor, interval.unit});
   }
 
-  // Without the job, and for a time in seconds, nobody knows how often the training saves.
+  // A job that never saves at an interval saves its best states only, which no interval makes rarer.
   void of_checkpoints() {
     const double part = share(Limit::checkpoints);
     if (job_ == nullptr) {

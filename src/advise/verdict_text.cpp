@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "advise/advise.h"
+#include "advise/estimate_json.h"
 #include "advise/parts.h"
 #include "base/joined.h"
 #include "base/json_text.h"
@@ -24,10 +25,6 @@ std::string gain_text(const Estimate& gain) {
   return percent(gain.expected) + " faster (" + percent(gain.low) + " to " + percent(gain.high) + ")";
 }
 
-Json gain_json(const Estimate& gain) {
-  return {{"expected", json_number(gain.expected)}, {"low", json_number(gain.low)}, {"high", json_number(gain.high)}};
-}
-
 Json json_of(const Verdict& verdict) {
   Json json = {{"limits", Json::array()}, {"parts", Json::array()}, {"remedies", Json::array()}};
   for (const Limit limit : verdict.limits) json["limits"].push_back(name_of(limit));
@@ -38,7 +35,7 @@ Json json_of(const Verdict& verdict) {
   }
   for (const Remedy& remedy : verdict.remedies)
     json["remedies"].push_back({{"what", remedy.what},
-                                {"faster", gain_json(remedy.gain)},
+                                {"faster", json_of(remedy.gain)},
                                 {"keeps_result", remedy.keeps_result},
                                 {"options", remedy.options}});
   for (const OperatorUse& use : verdict.operators)
@@ -70,7 +67,7 @@ std::string roof_text(const OperatorUse& use, const Verdict& verdict) {
   return ": " + short_count(use.bytes / use.seconds) + "B/s, " + percent(of_bytes) + " of the bandwidth";
 }
 
-// The operators that take most of a step, with the speed of those that are products.
+// The operators that take most of a step.
 std::string operators_text(const Verdict& verdict) {
   const std::vector<OperatorUse>& operators = verdict.operators;
   if (operators.empty()) return "";
@@ -138,7 +135,7 @@ std::string applied_json(const Verdict& verdict, const Applied& applied) {
     out["changes"].push_back(
         {{"key", change.key}, {"before", change.before}, {"after", change.after}, {"reason", change.reason}});
   if (!applied.changes.empty()) {
-    out["predicted"] = gain_json(applied.predicted);
+    out["predicted"] = json_of(applied.predicted);
     out["measured"] = json_number(applied.gain());
     out["holds"] = applied.holds();
   }

@@ -8,10 +8,10 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 
 #include "base/error.h"
+#include "base/proc.h"
 
 namespace sinew {
 namespace {
@@ -23,10 +23,8 @@ constexpr const char* kPowerHint =
     "give budget.watts, the mean power of the machine while it trains, such as a meter at the plug shows it";
 
 std::string first_line(const fs::path& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
+  const std::string text = kernel_text(path);
+  return text.substr(0, text.find('\n'));
 }
 
 // Reads the counter from its begin, as the kernel makes its text anew for each read.

@@ -18,8 +18,9 @@ class EnergyCounter {
   EnergyCounter(const EnergyCounter&) = delete;
   EnergyCounter& operator=(const EnergyCounter&) = delete;
 
-  // The energy in J since this object was made. A counter begins again at 0 after some time: at 100 W after 40 minutes
-  // or more. So this must be called more often; a counter that cannot be read any more stays at its last value.
+  // The energy in J since this object was made. A counter begins again at 0 after some time, which the kernel tells as
+  // max_energy_range_uj: at some hundred watts after a few minutes. So this must be called more often; a counter that
+  // cannot be read any more stays at its last value.
   double joules();
 
  private:

@@ -9,6 +9,7 @@
 
 #include "base/cgroup.h"
 #include "base/proc.h"
+#include "base/resident_memory.h"
 
 namespace sinew {
 namespace {
@@ -56,7 +57,7 @@ ResourceUse resource_use() {
   ::getrusage(RUSAGE_SELF, &used);
   const std::string io = kernel_text("/proc/self/io");
   // ru_maxrss also knows what the process was before it became this program: a copy of its parent.
-  const int64_t peak = value_in(kernel_text("/proc/self/status"), "\nVmHWM") * 1024;
+  const int64_t peak = resident_memory().peak;
   const auto own = static_cast<double>(own_cores().size());
   const double quota = cgroup_cores();
   const std::string pressure = memory_pressure();

@@ -5,10 +5,8 @@
 #include <filesystem>
 
 #include "base/disk.h"
-#include "base/process.h"
 #include "cli/options.h"
 #include "cli/programs.h"
-#include "registry/registry.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
@@ -70,11 +68,8 @@ int run_advise(const Arguments& arguments) {
   if (task.output.empty()) task.output = advised(task.job);
   if (task.apply && system_disk().exists(task.output))
     options.refuse(task.output + " exists already", "remove it, or give another --output");
-  auto job = load_training(task.job, task.overrides, "sinew advise");
-  if (!job) return kUsage;
-  registry::check_out_init_from(*job, task.overrides, "runs", own_variable("SINEW_STORE"));
-  task.sandbox = supervise::sandbox_of(sandbox, {supervise::sources_of(*job, task.job, ""), "a scratch directory"},
-                                       print_sentence);
+  if (!prepare_training(task.job, task.overrides, "sinew advise", sandbox, "a scratch directory", task.sandbox))
+    return kUsage;
   return become_worker(task, task.job);
 }
 

@@ -1,9 +1,7 @@
 // Implements `sinew find-lr`: the worker makes a range test of the learning rate.
 #include "base/error.h"
-#include "base/process.h"
 #include "cli/options.h"
 #include "cli/programs.h"
-#include "registry/registry.h"
 
 namespace sinew::cli {
 
@@ -13,10 +11,9 @@ int run_find_lr(const Arguments& arguments) {
   options
       .about(
           "Trains the job for some steps while its learning rate grows exponentially, and suggests the rate at which "
-          "the "
-          "loss falls fastest. Everything else is as the job says, except that its schedule plays no part. The same "
-          "job "
-          "always gets the same suggestion. Nothing is saved.")
+          "the loss falls fastest. Everything else is as the job says, except that its schedule plays no part. The "
+          "same "
+          "job always gets the same suggestion. Nothing is saved.")
       .argument("JOB", task.job, "the job file")
       .rest("key=value", task.overrides, "overrides, for example optimizer.name=sgd")
       .flag("--json", task.json, "print one JSON object, with every step")
@@ -33,11 +30,7 @@ int run_find_lr(const Arguments& arguments) {
   if (!task.plot.empty() && !task.plot.ends_with(".png") && !task.plot.ends_with(".svg"))
     throw UsageError("PLOT_WRONG_ENDING", "'" + task.plot + "' ends neither in .png nor in .svg",
                      "choose one of these endings");
-  auto job = load_training(task.job, task.overrides, "sinew find-lr");
-  if (!job) return kUsage;
-  registry::check_out_init_from(*job, task.overrides, "runs", own_variable("SINEW_STORE"));
-  task.sandbox = supervise::sandbox_of(
-      sandbox, {supervise::sources_of(*job, task.job, ""), task.plot.empty() ? "" : task.plot}, print_sentence);
+  if (!prepare_training(task.job, task.overrides, "sinew find-lr", sandbox, task.plot, task.sandbox)) return kUsage;
   return become_worker(task, task.job);
 }
 

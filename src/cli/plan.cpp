@@ -3,10 +3,8 @@
 
 #include "advise/advise.h"
 #include "base/disk.h"
-#include "base/process.h"
 #include "cli/options.h"
 #include "cli/programs.h"
-#include "registry/registry.h"
 
 namespace sinew::cli {
 
@@ -50,11 +48,8 @@ int run_plan(const Arguments& arguments) {
     task.machines = machines == "all" ? std::string(advise::kMachineTable) : read_text(system_disk(), machines);
     advise::read_machines(task.machines, machines);  // a mistake is found before the job is measured
   }
-  auto job = load_training(task.job, task.overrides, "sinew plan");
-  if (!job) return kUsage;
-  registry::check_out_init_from(*job, task.overrides, "runs", own_variable("SINEW_STORE"));
-  task.sandbox = supervise::sandbox_of(sandbox, {supervise::sources_of(*job, task.job, ""), "a scratch directory"},
-                                       print_sentence);
+  if (!prepare_training(task.job, task.overrides, "sinew plan", sandbox, "a scratch directory", task.sandbox))
+    return kUsage;
   return become_worker(task, task.job);
 }
 

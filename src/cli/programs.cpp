@@ -49,6 +49,16 @@ int become_worker(const task::Task& task, const std::string& label) {
   throw Error("WORKER_NOT_STARTED", "cannot start " + worker + ": " + std::strerror(errno), "build it: ./dev build");
 }
 
+bool prepare_training(const std::string& job, std::vector<std::string>& overrides, const std::string& command,
+                      const supervise::SandboxChoice& choice, const std::string& written,
+                      std::optional<task::Sandbox>& sandbox) {
+  auto read = load_training(job, overrides, command);
+  if (!read) return false;
+  registry::check_out_init_from(*read, overrides, "runs", own_variable("SINEW_STORE"));
+  sandbox = supervise::sandbox_of(choice, {supervise::sources_of(*read, job, ""), written}, print_sentence);
+  return true;
+}
+
 void print_sentence(const std::string& sentence) {
   report::print_beside_run("sinew: " + sentence);
 }

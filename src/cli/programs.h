@@ -25,6 +25,13 @@ void ignore_checkpoint_requests();
 // Replaces this process by sinew-worker with that task, or throws Error. `label` appears in the list of processes.
 int become_worker(const task::Task& task, const std::string& label);
 
+// Prepares a task in which the worker trains a job and no run is left: reads the job, checks out the weights that it
+// begins with (an override then names them), and decides whether the worker is confined; `written` is what it may write
+// all the same. Returns false if the job has problems, which were shown. Throws Error.
+bool prepare_training(const std::string& job, std::vector<std::string>& overrides, const std::string& command,
+                      const supervise::SandboxChoice& choice, const std::string& written,
+                      std::optional<task::Sandbox>& sandbox);
+
 // Prints a sentence to stderr: "sinew: ...".
 void print_sentence(const std::string& sentence);
 

@@ -1,6 +1,6 @@
 // Keeps the limits of time, cost and energy. All of them are limits of time: the tightest one counts. So the file
-// measures what the parts of a run take, ends the training early enough for what follows it, and
-// forecasts the end of the run.
+// measures what the parts of a run take, ends the training early enough for what follows it, and forecasts the end of
+// the run.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -9,10 +9,6 @@
 namespace sinew::train {
 namespace {
 
-int64_t up_divided(int64_t whole, int64_t by) {
-  return (whole + by - 1) / by;
-}
-
 double product(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), 1.0,
                          [](double all, int64_t one) { return all * static_cast<double>(one); });
@@ -148,7 +144,7 @@ int64_t memory_bound(const spec::Job& job, const data::DataInfo& info, int64_t l
   const ModelSize size = size_of(job.model, info);
   const double inputs = product(info.input_shape), outputs = product(info.target_shape);
   const int64_t batch = std::max(job.trainer.batch_size, job.trainer.eval_batch_size);
-  const auto of_shard = static_cast<double>(up_divided(batch, shards)), all_lanes = static_cast<double>(lanes);
+  const auto of_shard = static_cast<double>(quotient_up(batch, shards)), all_lanes = static_cast<double>(lanes);
   // A lane has the gradients of its shard, those of a few siblings, and a copy while they change their type.
   const double numbers =
       size.parameters * (kCopies + 6 * all_lanes) + all_lanes * of_shard * (size.activations + 16 * (inputs + outputs));

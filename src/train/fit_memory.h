@@ -21,6 +21,11 @@ namespace sinew::train {
 // are loaded ahead.
 int64_t memory_bound(const spec::Job& job, const data::DataInfo& info, int64_t lanes, int64_t shards, bool prefetches);
 
+// Returns whole / by, rounded up.
+inline int64_t quotient_up(int64_t whole, int64_t by) {
+  return (whole + by - 1) / by;
+}
+
 // How a step is computed.
 struct StepShape {
   int64_t lanes = 1, shards = 1;

@@ -167,11 +167,11 @@ std::unique_ptr<at::ObserverContext> begin_call(const at::RecordFunction& call) 
   open->caller = profile->innermost;
   if (open->caller != nullptr) open->product = open->caller->product;
   const double flops = open->product == nullptr ? flops_of_call(call.name(), call.inputs()) : 0;
+  open->name = name_of(call, flops > 0 ? 2 : 1);
   if (flops > 0) {
-    open->product = &use_of(name_of(call, 2));
+    open->product = &use_of(open->name);
     open->product->flops += flops;
   }
-  open->name = name_of(call, 1);
   for (const c10::IValue& input : call.inputs()) {
     open->bytes += bytes_of(input);
     visit_tensors(input, [&](const at::Tensor& tensor) { open->read.push_back(tensor.storage().data()); });

@@ -31,10 +31,6 @@ struct Record {
   int64_t bytes = 0, file_bytes = 0;
 };
 
-int64_t quotient_up(int64_t whole, int64_t by) {
-  return (whole + by - 1) / by;
-}
-
 // A step of the job with fewer shards, so that it takes little time, but with as many samples in each.
 spec::Job short_step_of(spec::Job job, StepShape shape, const data::DataInfo& info) {
   auto& trainer = job.trainer;

@@ -149,16 +149,16 @@ void measure_machine(const spec::Job& job, const data::Dataset& dataset, advise:
 
 advise::Plan plan_job(const RunOptions& run, double seconds, bool of_machine, Clock& clock) {
   // First, because the memory of whatever comes before would count as that of the run.
-  const RunResult result = short_run(run, seconds, clock);
-  const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), run.run_directory));
+  const ShortRun made = short_run(run, seconds, clock);
+  const RunResult& result = made.result;
   advise::MeasuredRun measured{.step_seconds = result.steps.mean(),
                                .step_error = result.steps.error(),
                                .evaluation_seconds = result.evaluations.mean(),
                                .save_seconds = result.save_seconds};
-  if (outcome) read_outcome(*outcome, measured);
+  read_outcome(made.outcome, measured);
   const auto dataset = open_data(run.job);
   const data::DataInfo& info = dataset->info();
-  const spec::Job resolved = job_of_short_run(run, info);
+  const spec::Job resolved = job_of(made, run, info);
   const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
   advise::PlannedJob wanted = planned(resolved, info, lengths);
   wanted.precision_is_auto = run.job.trainer.precision == "auto";

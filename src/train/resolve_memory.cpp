@@ -65,7 +65,7 @@ std::string need_text(int64_t bytes, int64_t file_bytes, const Memory& memory) {
 }
 
 std::string samples_text(const spec::Job& job, int64_t shards) {
-  const int64_t samples = (job.trainer.batch_size + shards - 1) / shards;
+  const int64_t samples = quotient_up(job.trainer.batch_size, shards);
   return std::to_string(samples) + (samples == 1 ? " sample" : " samples");
 }
 

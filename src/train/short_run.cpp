@@ -6,7 +6,6 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/machine.h"
-#include "rundir/rundir.h"
 #include "train/flop_count.h"
 #include "train/lone_engine.h"
 #include "train/machine_probe.h"
@@ -26,7 +25,7 @@ spec::Job short_job(spec::Job job, double seconds) {
   return job;
 }
 
-RunResult short_run(const RunOptions& run, double seconds, Clock& clock) {
+ShortRun short_run(const RunOptions& run, double seconds, Clock& clock) {
   RunOptions options = run;
   options.job = short_job(run.job, seconds);
   options.quiet = true;
@@ -38,7 +37,8 @@ RunResult short_run(const RunOptions& run, double seconds, Clock& clock) {
     if (result.step == Step(0))
       throw Error("PLAN_TOO_SHORT", "the job did not finish a step in " + std::to_string(std::llround(seconds)) + " s",
                   "give a longer --time");
-    return result;
+    const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), run.run_directory));
+    return {result, outcome.value_or(rundir::Outcome())};
   } catch (const Error& error) {
     if (error.code != ErrorCode("TRAIN_SAVE_FAILED") && error.code != ErrorCode("DISK_FULL")) throw;
     throw Error("PLAN_NO_SCRATCH", "the short run could not be saved in " + run.run_directory + ": " + error.what(),
@@ -46,14 +46,14 @@ RunResult short_run(const RunOptions& run, double seconds, Clock& clock) {
   }
 }
 
-spec::Job job_of_short_run(const RunOptions& run, const data::DataInfo& info) {
+spec::Job job_of(const ShortRun& made, const RunOptions& run, const data::DataInfo& info) {
   spec::Job job = run.job;
   const std::string file = rundir::file_in(run.run_directory, rundir::kResolvedFile);
   const spec::Reading reading = spec::read_job(read_text(system_disk(), file), file);
   // it may have more shards than usual, and fewer lanes, to keep to budget.memory
   if (reading.problems.empty()) job.trainer.shards = reading.job.trainer.shards;
-  const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), run.run_directory));
-  if (outcome && outcome->time && outcome->time->lanes > 0) job.trainer.lanes = outcome->time->lanes;
+  const auto& time = made.outcome.time;
+  if (time && time->lanes > 0) job.trainer.lanes = time->lanes;
   return resolve(job, info, this_machine()).job;
 }
 
@@ -72,16 +72,16 @@ std::vector<advise::OperatorUse> operators_of_step(const spec::Job& job, const d
 }  // namespace
 
 MeasuredJob measure_job(const RunOptions& run, double seconds, bool operators, Clock& clock) {
-  short_run(run, seconds, clock);
-  const auto outcome = rundir::parse_outcome(rundir::report_text(system_disk(), run.run_directory));
+  const ShortRun made = short_run(run, seconds, clock);
+  const rundir::Outcome& outcome = made.outcome;
   MeasuredJob measured;
-  measured.record = advise::record_of(outcome.value_or(rundir::Outcome()), run.run_directory);
+  measured.record = advise::record_of(outcome, run.run_directory);
   const auto dataset = open_data(run.job);
-  measured.job = job_of_short_run(run, dataset->info());
+  measured.job = job_of(made, run, dataset->info());
   const double duration = measured.record.seconds();
-  measured.samples_per_second = static_cast<double>(outcome->samples) / duration;
+  measured.samples_per_second = static_cast<double>(outcome.samples) / duration;
   const auto lanes = static_cast<double>(measured.record.time.lanes);
-  const double on_one_lane = lanes * duration / static_cast<double>(std::max<int64_t>(1, outcome->steps));
+  const double on_one_lane = lanes * duration / static_cast<double>(std::max<int64_t>(1, outcome.steps));
   const bool stopped = run.stop_signals != nullptr && run.stop_signals->load() > 0;
   if (!operators || stopped || 2 * on_one_lane > seconds) return measured;
   const MachineProbe probe = probe_machine(1, measured.job.trainer.precision, clock);

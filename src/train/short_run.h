@@ -1,6 +1,7 @@
 // Trains a job for some seconds to measure it. Private to train/.
 #pragma once
 
+#include "rundir/rundir.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -9,11 +10,15 @@ namespace sinew::train {
 // training. Each step has the final batch size.
 spec::Job short_job(spec::Job job, double seconds);
 
-// The whole job with every auto decided as the short run has decided it.
-spec::Job job_of_short_run(const RunOptions& run, const data::DataInfo& info);
-
+struct ShortRun {
+  RunResult result;
+  rundir::Outcome outcome;  // its report
+};
 // `run` has the job, an empty directory that the caller removes, and its lock. Throws Error as run() does, if a signal
 // stops it, and if it ends before its first step.
-RunResult short_run(const RunOptions& run, double seconds, Clock& clock);
+ShortRun short_run(const RunOptions& run, double seconds, Clock& clock);
+
+// The whole job with every auto decided as the short run has decided it.
+spec::Job job_of(const ShortRun& made, const RunOptions& run, const data::DataInfo& info);
 
 }  // namespace sinew::train
