@@ -43,15 +43,20 @@ LoadUse between(const LoadUse& earlier, const LoadUse& later) {
   return use;
 }
 
-LoadWatch::LoadWatch(LoadUse& use)
+double LoadWatch::cpu_seconds() const {
+  return work_ == Work::never_waits ? system_clock().monotonic_seconds() : thread_cpu_seconds();
+}
+
+LoadWatch::LoadWatch(LoadUse& use, Work work)
     : use_(use),
-      cpu_(thread_cpu_seconds()),
+      work_(work),
+      cpu_(cpu_seconds()),
       clock_(system_clock().monotonic_seconds()),
       cpu_at_begin_(cpu_),
       counted_at_begin_(use.cpu()) {}
 
 void LoadWatch::ended(LoadStage stage) {
-  const double cpu = thread_cpu_seconds(), clock = system_clock().monotonic_seconds();
+  const double cpu = cpu_seconds(), clock = system_clock().monotonic_seconds();
   use_[stage] += cpu - cpu_;
   if (stage == LoadStage::read) use_.read_seconds += clock - clock_;
   cpu_ = cpu;
@@ -59,7 +64,7 @@ void LoadWatch::ended(LoadStage stage) {
 }
 
 void LoadWatch::rest(LoadStage stage) {
-  cpu_ = thread_cpu_seconds();
+  cpu_ = cpu_seconds();
   use_[stage] += std::max(0.0, cpu_ - cpu_at_begin_ - (use_.cpu() - counted_at_begin_));
 }
 

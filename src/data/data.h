@@ -335,6 +335,12 @@ class Prefetcher {
   // Announces shards that callers will take, in this order, after the shards announced before. Any thread may call it.
   void prefetch(const std::vector<ShardRequest>& requests);
   void clear();  // drops all announced and loaded shards, except those that a take() waits for
+  // Waits until those of these shards that were announced are loaded, at most so many seconds. Returns whether they
+  // are. Any thread may call it.
+  bool wait_for(const std::vector<ShardRequest>& requests, double seconds);
+  // From now on so many threads load shards, and the number no longer changes by itself. At least 1; a prefetcher that
+  // was made without threads has none. Any thread may call it.
+  void use_threads(int64_t threads);
   // Returns the shard, whether it was announced or not. Rethrows what the loading threw. Any thread may call it.
   Batch take(const ShardRequest& request);
   double waited_seconds() const;  // time that callers spent waiting or loading, summed over all threads

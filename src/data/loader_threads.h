@@ -27,7 +27,7 @@ class LoaderThreads {
 
  private:
   int64_t threads_;
-  const int64_t most_;
+  int64_t most_;
   int64_t before_ = 0;      // the threads before the present try; 0: nothing is being tried
   double rate_before_ = 0;  // samples a second with them
   int64_t rest_ = 0;        // windows until the next try

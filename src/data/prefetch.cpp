@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -99,7 +100,7 @@ struct Prefetcher::State {
   // Called without `mutex`.
   Batch load(const ShardRequest& request) {
     LoadUse taken;
-    LoadWatch watch(taken);
+    LoadWatch watch(taken, dataset.in_memory() ? LoadWatch::Work::never_waits : LoadWatch::Work::may_wait);
     Batch batch = load_samples(request);
     taken += batch.use;
     taken.samples += batch.count();
@@ -141,6 +142,11 @@ struct Prefetcher::State {
   }
 
   bool can_load() const { return next != entries.end() && reserved + next->bytes <= limit; }
+
+  // Called with `mutex`. Waking a thread takes longer than a small step, so threads that have nothing to load sleep on.
+  void wake_loaders() {
+    if (can_load()) work.notify_all();
+  }
 
   void end_threads() {
     {
@@ -252,7 +258,7 @@ Batch Prefetcher::take(const ShardRequest& request) {
   const auto found = state.by_request.lower_bound(request);
   if (found == state.by_request.end() || found->first != request || found->second->stage == Entry::Stage::waiting) {
     if (found != state.by_request.end() && found->first == request) state.erase(found->second);
-    state.work.notify_all();
+    state.wake_loaders();
     lock.unlock();
     return state.load(request);
   }
@@ -263,10 +269,37 @@ Batch Prefetcher::take(const ShardRequest& request) {
   Batch batch = std::move(entry->batch);
   const std::exception_ptr failure = entry->failure;
   state.erase(entry);
-  state.work.notify_all();
+  state.wake_loaders();
   lock.unlock();
   if (failure) std::rethrow_exception(failure);
   return batch;
+}
+
+bool Prefetcher::wait_for(const std::vector<ShardRequest>& requests, double seconds) {
+  State& state = *state_;
+  std::unique_lock lock(state.mutex);
+  const auto is_loaded = [&](const ShardRequest& request) {
+    const auto found = state.by_request.find(request);
+    return found == state.by_request.end() || found->second->stage == Entry::Stage::ready;
+  };
+  const auto is_loading = [](const Entry& entry) { return entry.stage == Entry::Stage::loading; };
+  const auto loaded = [&] { return std::ranges::all_of(requests, is_loaded); };
+  // if no memory is left, no thread loads the rest before somebody takes a shard
+  const auto stuck = [&] { return !state.can_load() && std::ranges::none_of(state.entries, is_loading); };
+  state.done.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return loaded() || stuck(); });
+  return loaded();
+}
+
+void Prefetcher::use_threads(int64_t threads) {
+  State& state = *state_;
+  SINEW_CHECK(threads >= 1, threads);
+  const std::lock_guard lock(state.mutex);
+  state.wanted = LoaderThreads(threads, threads);
+  try {
+    state.add_threads();
+  } catch (...) {  // the machine has no thread left; those that began load
+  }
+  state.work.notify_all();
 }
 
 double Prefetcher::waited_seconds() const {

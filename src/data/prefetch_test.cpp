@@ -139,6 +139,40 @@ TEST(Prefetcher, HoldsNoMoreThanItsBound) {
   EXPECT_EQ(prefetcher.take({Split::train, 1, 0, 500}).count(), 500);
 }
 
+TEST(Prefetcher, WaitsForAnnouncedShardsButNotForWhatCannotBeLoaded) {
+  Counting dataset(1000);
+  Prefetcher prefetcher(dataset, 1, 2, 35 * kRow);
+  const auto all = requests_of(0, 1000, 10);
+  EXPECT_TRUE(prefetcher.wait_for(all, 0)) << "nothing was announced";
+  prefetcher.prefetch(all);
+  EXPECT_TRUE(prefetcher.wait_for({all[0], all[1], all[2]}, 60));
+  EXPECT_EQ(dataset.begun_count(), 3);
+  EXPECT_FALSE(prefetcher.wait_for({all[3]}, 60)) << "there is no memory for it before a shard is taken";
+  prefetcher.clear();
+  dataset.set_open(false);
+  prefetcher.prefetch({all[4]});
+  EXPECT_FALSE(prefetcher.wait_for({all[4]}, 0.01)) << "it takes longer than that";
+  dataset.set_open(true);
+  EXPECT_TRUE(prefetcher.wait_for({all[4]}, 60));
+  expect_right(prefetcher.take(all[4]), all[4], dataset, 1);
+}
+
+TEST(Prefetcher, LoadsWithAsManyThreadsAsItIsTold) {
+  Counting dataset(1000);
+  dataset.set_open(false);
+  Prefetcher prefetcher(dataset, 1, 1, 1 << 20);
+  const auto all = requests_of(0, 1000, 10);
+  prefetcher.prefetch(all);
+  dataset.wait_until_begun(1);
+  prefetcher.use_threads(3);
+  dataset.wait_until_begun(3);
+  EXPECT_EQ(prefetcher.use().threads, 3);
+  prefetcher.use_threads(1);
+  dataset.set_open(true);
+  for (const ShardRequest& request : all) expect_right(prefetcher.take(request), request, dataset, 1);
+  EXPECT_EQ(prefetcher.use().threads, 1);
+}
+
 TEST(Prefetcher, TheCallerLoadsAShardThatNoThreadBegan) {
   Counting dataset(100);
   dataset.set_open(false);
