@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "cli/options.h"
 #include "cluster/cluster.h"
+#include "spec/spec.h"
 
 namespace sinew::cli {
 namespace {
@@ -27,12 +28,26 @@ double value_for(const char* kind_name, const std::string& name, const std::stri
   return value;
 }
 
+// "20m" or "500st"; epochs and fractions have no length that this command knows.
+Request save_interval_of(const std::string& name, const std::string& text) {
+  using Unit = spec::Duration::Unit;
+  const auto interval = spec::parse_duration(text);
+  if (!interval || interval->amount <= 0 || (interval->unit != Unit::seconds && interval->unit != Unit::steps))
+    throw UsageError("OPTION_INVALID", name + " takes a time or steps, not '" + text + "'",
+                     name + "=20m or " + name + "=500st");
+  const char* kind = interval->unit == Unit::steps ? "checkpoint_steps" : "checkpoint_interval";
+  return {kind, value_for(kind, name, number_text(interval->amount))};
+}
+
 Request request_of(const std::string& word) {
   const size_t equals = word.find('=');
   const std::string name = word.substr(0, equals);
   const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
   if (equals == std::string::npos && name == "stop") return {"stop", kResumable};
-  if (equals == std::string::npos && (name == "checkpoint" || name == "evaluate")) return {name, 0};
+  if (equals == std::string::npos && (name == "checkpoint" || name == "evaluate" || name == "experiment"))
+    return {name, 0};
+  if (name == "checkpoint.interval") return save_interval_of(name, value);
+  if (name == "data.prefetch.threads") return {"loader_threads", value_for("loader_threads", name, value)};
   if (name == "batch-size" || name == "lr") {
     const char* kind = name == "lr" ? "learning_rate" : "batch_size";
     const double number = value_for(kind, name, value);
@@ -75,9 +90,14 @@ int run_control(const Arguments& arguments) {
           "  checkpoint      save a checkpoint\n"
           "  evaluate        evaluate\n"
           "  lr=FACTOR       multiply the learning rate by FACTOR from then on\n"
-          "  batch-size=N    samples in a step from then on")
+          "  batch-size=N    samples in a step from then on\n"
+          "  experiment      make some steps with samples that are ready, fewer lanes, busy memory: what limits a "
+          "step?\n"
+          "\n"
+          "Options of the job file that change no result can be changed, until the run ends or is resumed:\n"
+          "  checkpoint.interval=TIME, checkpoint.interval=STEPSst, data.prefetch.threads=N")
       .argument("RUN", run, "a run directory, the end of a run's id, or last")
-      .argument("REQUEST", word, "stop, checkpoint, evaluate, lr=FACTOR or batch-size=N")
+      .argument("REQUEST", word, "see above")
       .text("--reason", "TEXT", reason, "kept with the request")
       .text("--root", "DIR", root, "where runs are found by name")
       .example("sinew control last lr=0.5");

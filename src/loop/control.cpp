@@ -19,6 +19,10 @@ std::string to_string(ControlEntry::Kind kind) {
     case ControlEntry::Kind::batch_size: return "batch_size";
     case ControlEntry::Kind::max_duration: return "max_duration";
     case ControlEntry::Kind::schedule_steps: return "schedule_steps";
+    case ControlEntry::Kind::experiment: return "experiment";
+    case ControlEntry::Kind::checkpoint_interval: return "checkpoint_interval";
+    case ControlEntry::Kind::checkpoint_steps: return "checkpoint_steps";
+    case ControlEntry::Kind::loader_threads: return "loader_threads";
   }
   return "";
 }
@@ -26,7 +30,8 @@ std::string to_string(ControlEntry::Kind kind) {
 std::optional<ControlEntry::Kind> control_kind(std::string_view name) {
   using Kind = ControlEntry::Kind;
   for (const Kind kind : {Kind::stop, Kind::checkpoint, Kind::evaluate, Kind::learning_rate, Kind::batch_size,
-                          Kind::max_duration, Kind::schedule_steps}) {
+                          Kind::max_duration, Kind::schedule_steps, Kind::experiment, Kind::checkpoint_interval,
+                          Kind::checkpoint_steps, Kind::loader_threads}) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;
@@ -145,8 +150,11 @@ std::optional<ControlEntry> ControlLog::stop_at(Step step) const {
 void ControlLog::resume_at(Step step) {
   for (ControlEntry& entry : entries_) entry.request = 0;  // each attempt numbers requests from one
   std::erase_if(entries_, [&](const ControlEntry& entry) {
-    const bool unmade = entry.kind == ControlEntry::Kind::evaluate && !entry.done;
-    return (entry.kind == ControlEntry::Kind::stop || unmade) && entry.effective >= step;
+    using Kind = ControlEntry::Kind;
+    const bool unmade = (entry.kind == Kind::evaluate || entry.kind == Kind::experiment) && !entry.done;
+    const bool of_attempt = entry.kind == Kind::checkpoint_interval || entry.kind == Kind::checkpoint_steps ||
+                            entry.kind == Kind::loader_threads;
+    return of_attempt || ((entry.kind == Kind::stop || unmade) && entry.effective >= step);
   });
 }
 
@@ -165,6 +173,16 @@ double ControlLog::learning_rate_factor(Step step) const {
 int64_t ControlLog::batch_size(Step step, int64_t from_job) const {
   const auto found = newest(ControlEntry::Kind::batch_size, step);
   return found ? static_cast<int64_t>(*found) : from_job;
+}
+
+std::optional<ControlEntry> ControlLog::checkpoint_interval(Step step) const {
+  using Kind = ControlEntry::Kind;
+  std::optional<ControlEntry> found;
+  for (const ControlEntry& entry : entries_) {
+    const bool sets = entry.kind == Kind::checkpoint_interval || entry.kind == Kind::checkpoint_steps;
+    if (sets && entry.effective <= step) found = entry;
+  }
+  return found;
 }
 
 std::optional<int64_t> ControlLog::schedule_steps(Step step) const {

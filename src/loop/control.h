@@ -15,11 +15,24 @@ namespace sinew::loop {
 // An input from outside the training state (a signal, the clock, a user) that changes the training. It takes effect at
 // a step that no member has started yet.
 struct ControlEntry {
-  enum class Kind { stop, checkpoint, evaluate, learning_rate, batch_size, max_duration, schedule_steps };
+  enum class Kind {
+    stop,
+    checkpoint,
+    evaluate,
+    learning_rate,
+    batch_size,
+    max_duration,
+    schedule_steps,
+    experiment,           // see base/experiment.h
+    checkpoint_interval,  // of this attempt, in seconds
+    checkpoint_steps,     // the same in steps
+    loader_threads        // of each worker, in this attempt
+  };
   Step effective;
   Kind kind = Kind::stop;
   // learning_rate: factor on the schedule; batch_size: samples; stop: exit code; max_duration: steps of the whole
-  // training, 0 if that is a time; schedule_steps: the last step of the schedule, estimated from the clock
+  // training, 0 if that is a time; schedule_steps: the last step of the schedule, estimated from the clock; experiment:
+  // the steps of a window
   double value = 0;
   std::string reason;   // a sentence
   bool done = false;    // true: the entry was applied in this state, so a resume does not apply it again
@@ -60,10 +73,14 @@ class ControlLog {
   double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
+  // The newest entry that changes how often the run saves; nullopt: the job file says it.
+  std::optional<ControlEntry> checkpoint_interval(Step step) const;
   std::optional<int64_t> schedule_steps(Step step) const;  // the newest estimate; nullopt: there is none
-  // Removes the entries at or after `step` that a resume at `step` must not repeat. These are stops, because a stop
-  // ends an attempt and not the run, and evaluations that were not made. A checkpoint of `step` was saved before such
-  // an evaluation; if the evaluation were made now, the same step would get a second digest.
+  // Removes the entries that a resume at `step` must not repeat. From that step on, these are stops, because a stop
+  // ends an attempt and not the run, and evaluations and experiments that were not made. After a resume, the job file
+  // alone sets checkpoint.interval and data.prefetch.threads, so such entries of any step are removed. A checkpoint of
+  // `step` was saved before such an evaluation; if the evaluation were made now, the same step would get a second
+  // digest.
   void resume_at(Step step);
   // The digest covers only entries that change the numbers of a step (learning_rate, batch_size, schedule_steps).
   // Stopping, evaluating and saving leave the model unchanged. A run that was stopped and resumed therefore has the

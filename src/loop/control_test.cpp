@@ -47,6 +47,33 @@ TEST(ControlLog, ForgetsRequestNumbersAtAResume) {
   EXPECT_EQ(log.digest_text(Step(9)), before);
 }
 
+TEST(ControlLog, TheNewestIntervalOfCheckpointsCounts) {
+  ControlLog log;
+  EXPECT_FALSE(log.checkpoint_interval(Step(9)));
+  log.append({Step(3), Kind::checkpoint_interval, 60, "asked for"});
+  log.append({Step(5), Kind::checkpoint_steps, 7, "asked for"});
+  EXPECT_FALSE(log.checkpoint_interval(Step(2)));
+  EXPECT_EQ(log.checkpoint_interval(Step(4))->value, 60);
+  EXPECT_EQ(log.checkpoint_interval(Step(5))->kind, Kind::checkpoint_steps);
+  EXPECT_EQ(log.digest_text(Step(9)), "") << "it changes no number of a step";
+}
+
+TEST(ControlLog, AResumeForgetsWhatASingleAttemptWasAskedFor) {
+  ControlLog log;
+  ControlEntry done{Step(3), Kind::checkpoint_interval, 60, "asked for"},
+      made{Step(2), Kind::experiment, 9, "asked for"};
+  done.done = made.done = true;
+  log.append(done);
+  log.append(made);
+  log.append({Step(4), Kind::loader_threads, 3, "asked for"});
+  log.append({Step(6), Kind::experiment, 9, "asked for"});
+  log.append({Step(6), Kind::learning_rate, 0.5, "asked for"});
+  log.resume_at(Step(5));
+  ASSERT_EQ(log.entries().size(), 2U);
+  EXPECT_EQ(log.entries()[0].kind, Kind::experiment);
+  EXPECT_EQ(log.entries()[1].kind, Kind::learning_rate);
+}
+
 TEST(StepMessage, KeepsEveryBit) {
   const std::vector<ControlEntry> entries = {{Step(3), Kind::learning_rate, 0.1, "a person", false, 7}};
   for (const double rate : {0.0, -0.0, 0.1, 1e-310, std::nextafter(0.1, 1), -3.0, std::numeric_limits<double>::max()}) {

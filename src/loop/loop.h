@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/experiment.h"
 #include "base/going_back.h"
 #include "base/hash.h"
 #include "base/ids.h"
@@ -113,6 +114,12 @@ class Trainer {
   virtual StepResult step(const StepMessage& own, bool want_norm) = 0;
   // Makes every shard of the next step audited, whatever cluster.audit says.
   virtual void audit_next_step() = 0;
+  // Makes the following steps under this condition (base/experiment.h), until another call. It changes their time and
+  // never their result. May wait some seconds for samples. `last`: no further condition follows.
+  virtual void use(Condition /*condition*/, bool /*last*/) {}
+  // May take what the condition needs, until the last use().
+  virtual bool can_use(Condition condition) { return condition == Condition::usual; }
+  virtual void use_loader_threads(int64_t /*threads*/) {}
   // The lanes ask `too_late` before each part of the split; once it returns true, evaluate() throws OutOfTime. Only a
   // worker that has left the group may let it return true.
   virtual EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late = nullptr) = 0;
@@ -191,6 +198,8 @@ struct RunOptions {
   int64_t workers_here = 1;                        // workers of the run on this machine
   OnWork on_work = nullptr;
   StageTimer* stages = nullptr;  // what the lanes are in between the steps; null: nothing is measured
+  // true: the run makes an experiment (base/experiment.h) once the pace of its steps is known, and ends after it.
+  bool experiment = false;
   Accounts* accounts = nullptr;  // null: the report does not say it, and other programs may use the machine
   // Returns the energy in J that the machine has used since the run began to prepare. Called about once a second, by
   // one thread at a time. If it is null, budget.watts tells the energy.

@@ -8,6 +8,7 @@
 
 #include "base/exit_code.h"
 #include "group/group.h"
+#include "loop/experimenter.h"
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
@@ -35,6 +36,16 @@ struct EnergyUse {
   double newest_watts = 0;     // the power between the last two looks at the counter
   std::mutex mutex;            // during an evaluation, guards what read_energy() writes
   bool told_of_still = false;  // the user got the warning that the counter stands still
+};
+
+// What the control entries of a step ask for after it.
+struct DueActions {
+  bool evaluation = false, checkpoint = false;
+};
+
+struct Measured {
+  Step step;
+  EvaluationResult result;
 };
 
 class Run {
@@ -66,10 +77,10 @@ class Run {
   void loop();
   void plan_steps();  // computes the number of steps and the learning rate schedule
   bool advance();     // runs one step and everything around it; false: training is over
-  struct DueActions {
-    bool evaluation = false, checkpoint = false;
-  };
   DueActions apply_entries();
+  void take_requests();
+  spec::Duration save_interval() const;
+  bool saves_at(Step step) const;                         // all members must agree
   void warn_of_missing(const report::Metrics& metrics);   // warns once for each metric
   void log_wrong(const std::vector<std::string>& wrong);  // workers that computed a wrong result
   void log_skipped(const SkippedSamples& skipped, const std::string& where);
@@ -191,8 +202,9 @@ class Run {
   std::unique_ptr<checkpoint::Writer> writer_;
   std::optional<Schedule> schedule_;
   std::optional<int64_t> total_steps_;  // the current estimate: users may change the batch size
+  spec::Duration job_save_interval_;    // the amount is 0 if the job does not save at an interval
   Lengths lengths_;  // the lengths that the job defines, without the changes of users; they convert intervals to steps
-  std::optional<int64_t> evaluate_every_, save_every_, log_every_, budget_steps_;
+  std::optional<int64_t> evaluate_every_, log_every_, budget_steps_;
   // sums since the last line of metrics.jsonl, and since the last evaluation
   Window window_, evaluation_window_;
   std::vector<ControlEntry> pending_entries_;  // sent with the next step's control message
@@ -211,6 +223,7 @@ class Run {
   double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
   RunPace pace_;
   StepTracer tracer_;
+  Experimenter experimenter_;
   std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
   double next_budget_look_ = 0, next_estimate_ = 0;
   bool warned_of_budget_ = false;
@@ -227,11 +240,7 @@ class Run {
   GoingBack going_back_;                // how often a worker that is alone went back
   bool end_is_saved_ = false;           // the last state of the run is durable
   std::string reported_trouble_;
-  std::set<std::string> reported_missing_;  // metrics about which the user got a warning
-  struct Measured {
-    Step step;
-    EvaluationResult result;
-  };
+  std::set<std::string> reported_missing_;              // metrics about which the user got a warning
   std::optional<Measured> validated_, best_validated_;  // the newest evaluation of this attempt, and the best one
   std::string unrecorded_mirror_;  // the name that the file `mirror` is to store, until this member may write
   int exit_code_ = 0;

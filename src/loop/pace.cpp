@@ -16,8 +16,9 @@ constexpr size_t kFewestBlocks = 3;
 constexpr double kLeastError = 0.05;   // of a mean, however little its blocks differ
 constexpr double kErrorOfGuess = 0.4;  // of a mean of too few blocks
 constexpr double kMostCorrelation = 0.8;
-constexpr double kBeyondSeen = 0.25;  // the load may become higher or lower than all loads so far, by this part
-constexpr double kFastest = 0.2;      // no forecast is shorter than this part of what was measured
+constexpr double kUnseenOfQuiet = 0.2;  // an `unseen` above it means that other programs come and go
+constexpr double kBeyondSeen = 0.25;    // the load may become higher or lower than all loads so far, by this part
+constexpr double kFastest = 0.2;        // no forecast is shorter than this part of what was measured
 
 // The 95 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom.
 constexpr std::array kQuantiles = {6.31, 2.92, 2.35, 2.13, 2.02, 1.94, 1.89, 1.86,
@@ -99,12 +100,15 @@ Range Pace::of(double count, double unseen) const {
   const auto [blocks, centre, variance, likeness] = scatter();
   const size_t n = blocks.size();
   if (n < kFewestBlocks) return {count * mean() * (1 - kErrorOfGuess), count * mean() * (1 + kErrorOfGuess)};
+  const bool load_changes = unseen > kUnseenOfQuiet;
   const double further = count / static_cast<double>(block_size_);  // blocks to come
   const double scatter_of_mean =
       std::sqrt(variance * (likeness / static_cast<double>(n) + std::min(1.0, likeness / further)));
   unseen *= std::sqrt(count / (count + static_cast<double>(count_)));
   const double error = std::max({kQuantiles.at(n - 2) * scatter_of_mean, kLeastError * centre, unseen * centre});
-  const auto [fastest, slowest] = std::ranges::minmax(blocks);
+  // only the load of other programs makes the fastest and the slowest blocks last
+  const auto [fastest, slowest] =
+      load_changes ? std::ranges::minmax(blocks) : std::ranges::minmax_result<double>{centre, centre};
   const double beyond = kBeyondSeen * (slowest - fastest);
   const double recent = (blocks[n - 2] + blocks[n - 1]) / 2;
   const double low = std::min({centre - error, recent * (1 - kLeastError), fastest - beyond});

@@ -30,10 +30,10 @@ class Pace {
   double error() const;
   // The time that `count` further pieces of the work will take together. The history is divided into blocks of equally
   // many pieces; their scatter gives the range, as a prediction interval of Student's t distribution for the mean of
-  // further blocks. The fastest, the slowest and the newest blocks count as possible futures on their own, because the
-  // load of a machine may go or stay. The range is wide at first, and narrows as the past grows beside the future.
-  // `unseen`: by which part the mean of a long future may differ from all that was seen, because other programs come
-  // and go.
+  // further blocks. The newest blocks count as a possible future on their own, because what slows them down may stay.
+  // If other programs use the machine, so do the fastest and the slowest ones. The range is wide at first, and narrows
+  // as the past grows beside the future. `unseen`: by which part the mean of a long future may differ from all that was
+  // seen; above 0.2, because other programs come and go.
   Range of(double count, double unseen) const;
 
  private:

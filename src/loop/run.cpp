@@ -50,6 +50,7 @@ Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members*
       clock_(clock),
       began_(options.began.monotonic_seconds),
       tracer_(options.stages),
+      experimenter_(options.experiment, trainer, clock),
       going_back_(options.going_back) {}
 
 RunResult Run::train() {
@@ -109,6 +110,7 @@ RunResult Run::train() {
 
 void Run::loop() {
   enter(Stage::loop);
+  trainer_.use(Condition::usual, /*last=*/true);  // a run that went back may have left an experiment
   rate_began_ = now();
   rate_samples_ = state().samples;
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
@@ -212,7 +214,7 @@ void Run::one_step() {
   // saved.
   submit_pending();
   // All members compare their states, although only the leader saves: a saved state must be that of all members.
-  const bool saves = improved || due(save_every_) || due_actions.checkpoint;
+  const bool saves = improved || saves_at(state().step) || due_actions.checkpoint;
   if (saves || result.compare) {
     enter(saves ? Stage::checkpoint : Stage::digest);
     confirm(own);
@@ -233,8 +235,11 @@ void Run::one_step() {
 StepResult Run::compute_step(bool want_norm) {
   const StepMessage message{learning_rate(), pending_entries_};
   std::string first;
+  experimenter_.before_step();
   try {
-    return trainer_.step(message, want_norm);
+    StepResult result = trainer_.step(message, want_norm);
+    if (experimenter_.after_step()) reporter_->say(report::Level::info, "experiment", text_of(experimenter_.results()));
+    return result;
   } catch (const Diverged& diverged) {
     first = diverged.what();
   }
@@ -259,10 +264,34 @@ void Run::poll() {
   poll_signals();
   if (!is_leader()) return;
   poll_clock();
+  take_requests();
+}
+
+void Run::take_requests() {
+  if (const auto window = experimenter_.due(pace_.steps()))
+    request(ControlEntry::Kind::experiment, static_cast<double>(*window), "what limits a step");
+  if (options_.experiment && !experimenter_.results().empty())
+    request(ControlEntry::Kind::stop, 0, "the experiment is made");
   if (!members_) return;
   for (const ControlEntry& entry : members_->requests()) {
-    if (accepts(entry)) request(entry.kind, entry.value, reason_of_request(entry), entry.request);
+    if (!accepts(entry)) continue;
+    const bool experiment = entry.kind == ControlEntry::Kind::experiment;
+    const double value = experiment ? static_cast<double>(Experiment::window_for(pace_.steps().mean())) : entry.value;
+    request(entry.kind, value, reason_of_request(entry), entry.request);
   }
+}
+
+// A user may change the interval while the run trains.
+spec::Duration Run::save_interval() const {
+  using Unit = spec::Duration::Unit;
+  if (const auto entry = state().control.checkpoint_interval(state().step))
+    return {entry->value, entry->kind == ControlEntry::Kind::checkpoint_steps ? Unit::steps : Unit::seconds};
+  return job_save_interval_;
+}
+
+bool Run::saves_at(Step step) const {
+  const auto every = steps_of(save_interval(), lengths_);
+  return every && *every > 0 && step.value % *every == 0;
 }
 
 void Run::look_at_place() {
@@ -355,8 +384,7 @@ void Run::poll_clock() {
   if (job.trainer.eval_interval.unit == Unit::seconds && has_time() &&
       over(job.trainer.eval_interval, last_timed_evaluation_))
     request(ControlEntry::Kind::evaluate, 0, "trainer.eval_interval is over");
-  const auto interval = spec::parse_duration(job.checkpoint.interval);
-  if (interval && over(*interval, last_timed_save_))
+  if (over(save_interval(), last_timed_save_))
     request(ControlEntry::Kind::checkpoint, 0, "checkpoint.interval is over");
   if (over(job.logging.interval, last_timed_log_) && state().step.value > 0) log_window(false);
 }
@@ -370,11 +398,15 @@ void Run::report_work(Work::Kind kind) {
 }
 
 // Applies the control log's entries for this step, except stops: advance() handles a stop before the next step begins.
-Run::DueActions Run::apply_entries() {
+DueActions Run::apply_entries() {
   DueActions due_actions;
   for (const ControlEntry& entry : state().control.apply(state().step)) {
     due_actions.evaluation = due_actions.evaluation || entry.kind == ControlEntry::Kind::evaluate;
     due_actions.checkpoint = due_actions.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
+    if (entry.kind == ControlEntry::Kind::experiment)
+      experimenter_.begin(static_cast<int64_t>(entry.value), !members_ || !members_->has_peers());
+    if (entry.kind == ControlEntry::Kind::loader_threads)
+      trainer_.use_loader_threads(static_cast<int64_t>(entry.value));
     const bool told = entry.kind != ControlEntry::Kind::schedule_steps;  // it comes often
     if (told && (members_ || !entry.reason.empty())) {
       reporter_->say(

@@ -19,8 +19,9 @@ void Run::count_intervals() {
   lengths_ = lengths_of(job, plan_.data.train_size, plan_.data.tokens_per_sample);
   evaluate_every_ = steps_of(job.trainer.eval_interval, lengths_);
   log_every_ = steps_of(job.logging.interval, lengths_);
-  if (const auto interval = spec::parse_duration(job.checkpoint.interval)) save_every_ = steps_of(*interval, lengths_);
   budget_steps_ = budget_steps(job, lengths_);
+  job_save_interval_ =
+      spec::parse_duration(job.checkpoint.interval).value_or(spec::Duration{0, spec::Duration::Unit::steps});
 }
 
 // A member may be suspended while it reads. Meanwhile the others may have saved newer checkpoints and deleted those

@@ -433,6 +433,7 @@ void Run::write_page(const rundir::Outcome& outcome) {
 bool Run::write_report(rundir::Outcome& outcome) {
   outcome.started_wall_seconds = options_.began.wall_seconds;
   outcome.seconds = elapsed();
+  outcome.experiments = experimenter_.results();
   if (options_.accounts != nullptr) options_.accounts->add_to(outcome);
   if (const std::string text =
           over_memory(plan_.job.budget.memory / std::max<int64_t>(1, options_.workers_here), outcome);

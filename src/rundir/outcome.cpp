@@ -153,6 +153,22 @@ void read_loading(ObjectFields fields, LoadUse& use) {
     fields.number(cpu_name(static_cast<LoadStage>(i)).c_str(), use.cpu_seconds[i]);
 }
 
+// A condition that a later version knows is left out.
+void read_experiment(ObjectFields fields, Outcome& outcome) {
+  std::string name;
+  fields.text("condition", name);
+  ConditionTime found;
+  fields.integer("steps", found.steps);
+  fields.number("step_seconds", found.seconds);
+  fields.number("ratio", found.ratio.expected);
+  fields.number("ratio_low", found.ratio.low);
+  fields.number("ratio_high", found.ratio.high);
+  const auto condition = condition_of(name);
+  if (!condition) return;
+  found.condition = *condition;
+  outcome.experiments.push_back(found);
+}
+
 }  // namespace
 
 std::string outcome_json(const Outcome& outcome) {
@@ -188,6 +204,13 @@ std::string outcome_json(const Outcome& outcome) {
   if (outcome.memory) {
     for (const auto& [name, bytes] : kMemory) json["memory_bytes"][name] = (*outcome.memory).*bytes;
   }
+  for (const ConditionTime& found : outcome.experiments)
+    json["experiments"].push_back({{"condition", name_of(found.condition)},
+                                   {"steps", found.steps},
+                                   {"step_seconds", json_number(found.seconds)},
+                                   {"ratio", json_number(found.ratio.expected)},
+                                   {"ratio_low", json_number(found.ratio.low)},
+                                   {"ratio_high", json_number(found.ratio.high)}});
   if (outcome.cost) json["cost"] = json_number(*outcome.cost);
   if (outcome.kilowatt_hours) json["energy_kwh"] = json_number(*outcome.kilowatt_hours);
   if (!outcome.error.empty()) json["error"] = outcome.error;
@@ -257,6 +280,7 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     MemoryUse& out = outcome.memory.emplace();
     for (const auto& [name, bytes] : kMemory) of_memory.integer(name, out.*bytes);
   }
+  for (const Json* found : fields.objects("experiments")) read_experiment(ObjectFields(*found, wrong), outcome);
   for (const auto& [name, field] : {std::pair{"cost", &outcome.cost}, {"energy_kwh", &outcome.kilowatt_hours}}) {
     if (json.contains(name)) fields.number(name, field->emplace());
   }

@@ -37,6 +37,7 @@ Outcome example() {
                        .memory_limit_bytes = 13,
                        .memory_stalled_seconds = 0.5,
                        .memory_stopped_seconds = 0.25};
+  outcome.experiments = {{Condition::usual, 24, 0.5, {1, 1, 1}}, {Condition::half_lanes, 24, 0.75, {1.5, 1.25, 1.75}}};
   outcome.loading = {.threads = 2, .read_seconds = 1.5, .samples = 14, .read_bytes = 15};
   for (size_t i = 0; i < kLoadStages; ++i) outcome.loading->cpu_seconds[i] = 0.5 + static_cast<double>(i);
   outcome.shares = {1, 0.25};
@@ -60,6 +61,7 @@ TEST(Outcome, reads_back_as_written) {
   EXPECT_EQ(read->time, example().time);
   EXPECT_EQ(read->resources, example().resources);
   EXPECT_EQ(read->memory, example().memory);
+  EXPECT_EQ(read->experiments, example().experiments);
   EXPECT_EQ(read->loading, example().loading);
   EXPECT_EQ(read->shares, example().shares);
   EXPECT_EQ(read->last.at("train/loss"), HUGE_VAL);

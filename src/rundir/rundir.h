@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/experiment.h"
 #include "base/load_use.h"
 #include "base/resource_use.h"
 #include "base/stage_timer.h"
@@ -243,6 +244,7 @@ struct Outcome {
   // to the speed of its member. Empty if the worker was alone.
   std::vector<double> shares;
   std::optional<MemoryUse> memory;
+  std::vector<ConditionTime> experiments;  // of the newest experiment; empty if there was none
   // Of all attempts, if budget.cost or budget.energy limits the run.
   std::optional<double> cost, kilowatt_hours;
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,

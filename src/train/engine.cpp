@@ -345,13 +345,13 @@ void Engine::compute(const data::StepRange& range, const std::vector<std::pair<i
     report_work(lane, {});
     enter(lane, Stage::imbalance);
   };
-  lanes_.run(work_on_lane, [this] { options_.reducer->give_up(); });
+  run_lanes(work_on_lane, [this] { options_.reducer->give_up(); });
   enter_all(Stage::reduction);
   const auto reduce = [&](int lane) {
     options_.reducer->reduce();
     enter(lane, Stage::imbalance);
   };
-  has_one_group() ? reduce(0) : lanes_.run(reduce);
+  has_one_group() ? reduce(0) : run_lanes(reduce);
   // If another worker computed a shard that was loaded ahead, that shard would stay in the prefetcher for ever. The
   // prefetcher is then cleared.
   const auto expected = prefetched_.find(state_.step.value);
@@ -408,6 +408,7 @@ Reducer::Reduced Engine::reduce_step(const StepMessage& own, const data::StepRan
 
 StepResult Engine::step(const StepMessage& own, bool want_norm, bool explain) {
   explains_ = explain;
+  const BusyScope busy(busy_.get(), condition_);
   return undoing_left_out([&] { return make_step(own, want_norm); });
 }
 

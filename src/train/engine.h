@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/experiment.h"
 #include "base/stage_timer.h"
 #include "train/blocks.h"
+#include "train/busy_threads.h"
 #include "train/lanes.h"
 #include "train/loss.h"
 #include "train/memory_parts.h"
@@ -31,6 +33,18 @@ struct EngineOptions {
   OnWork on_work = nullptr;
   StageTimer* stages = nullptr;  // with as many lanes as the engine; null: nothing is measured
   Faults faults = {};
+};
+
+// Keeps cores or the memory busy, as the condition of a step says.
+class BusyScope {
+ public:
+  BusyScope(BusyThreads* threads, Condition condition);
+  ~BusyScope();
+  BusyScope(const BusyScope&) = delete;
+  BusyScope& operator=(const BusyScope&) = delete;
+
+ private:
+  BusyThreads* threads_;
 };
 
 class Engine {
@@ -53,6 +67,9 @@ class Engine {
   // was not finite first; to find that, the whole step is computed once more.
   StepResult step(const StepMessage& own, bool want_norm, bool explain = true);
   StepResult step(double lr, bool want_norm) { return step({lr, {}}, want_norm); }
+  // See loop::Trainer::use().
+  void use(Condition condition, bool last);
+  bool can_use(Condition condition);
   void audit_next_step() { audits_next_step_ = true; }  // audits every shard of it, whatever cluster.audit says
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
@@ -103,6 +120,10 @@ class Engine {
   // Computes the shard of `work`, twice if `twice` (this worker then audits itself), and delivers it. Throws
   // ShardFailed if an exception stops the computation.
   void run_shard(int lane, const Work& work, const ShardTask& task, bool twice, const Compute& compute);
+  // Runs work(lane) on the lanes that compute under the present condition.
+  void run_lanes(const std::function<void(int)>& work, const std::function<void()>& on_failure = nullptr);
+  int computing_lanes() const;
+  void wait_for_samples();  // of the next step
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
   }
@@ -180,6 +201,8 @@ class Engine {
   torch::MemoryFormat memory_format_;
   loop::BatchSizes batch_sizes_;
   Lanes lanes_;
+  Condition condition_ = Condition::usual;               // of the next steps
+  std::unique_ptr<BusyThreads> busy_;                    // null until a condition needs it
   std::vector<std::unique_ptr<model::Model>> replicas_;  // one replica for each lane
   std::vector<std::vector<model::NamedTensor>> replica_parameters_, replica_buffers_;
   std::vector<size_t> trained_;  // parameters that are not frozen
@@ -202,7 +225,7 @@ class Engine {
   std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;
-  std::function<bool()> too_late_;  // of the current evaluation; may be empty
+  std::function<bool()> too_late_;      // of the current evaluation; may be empty
   std::optional<int64_t> total_steps_;  // as the job plans them; set when a schedule first asks
   bool explains_ = true;                // true: if the current step diverges, the error says why
   void forget_prefetched();

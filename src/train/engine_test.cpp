@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include <cmath>
+#include <set>
 
 #include "train/state.h"
 #include "train/synthetic.h"
@@ -122,6 +123,45 @@ TEST(StepContract, PrefetchingDoesNotChangeABit) {
     test.data.pretend_on_disk();
     EXPECT_EQ(digests(test.job, test.data, 5), expected) << test.name;
   }
+}
+
+TEST(StepContract, TheConditionsOfAnExperimentDoNotChangeABit) {
+  for (Case& test : contract_jobs()) {
+    const auto expected = digests(test.job, test.data, 10);
+    test.job.trainer.lanes = 3;
+    test.job.data.prefetch_threads = 2;
+    test.data.pretend_on_disk();
+    TestEngine other(test.job, test.data);
+    std::vector<std::string> list;
+    std::set<Condition> used;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const auto condition = static_cast<Condition>(i % kConditions);
+      if (other.engine.can_use(condition)) {
+        used.insert(condition);
+        other.engine.use(condition, i + 1 == expected.size());
+      }
+      other.engine.step(test.job.optimizer.lr, i % 2 == 0);
+      list.push_back(to_hex(digest(other.engine.state())));
+    }
+    EXPECT_EQ(list, expected) << test.name;
+    EXPECT_EQ(used.size(), kConditions) << test.name;
+  }
+}
+
+TEST(Engine, UsesOnlyConditionsThatItHas) {
+  spec::Job job = test_job("mlp");
+  job.data.prefetch_threads = 2;
+  SyntheticData data(data::Task::classification, {10}, 4, 107, 31);
+  TestEngine in_memory(job, data);
+  EXPECT_TRUE(in_memory.engine.can_use(Condition::usual));
+  EXPECT_FALSE(in_memory.engine.can_use(Condition::samples_ready)) << "the samples are ready always";
+  EXPECT_FALSE(in_memory.engine.can_use(Condition::half_lanes)) << "there is one lane";
+  spec::Job limited = job;
+  limited.budget.memory = 1 << 30;
+  limited.trainer.lanes = 2;
+  TestEngine small(limited, data);
+  EXPECT_TRUE(small.engine.can_use(Condition::half_lanes));
+  EXPECT_FALSE(small.engine.can_use(Condition::memory_busy)) << "its threads need memory of their own";
 }
 
 TEST(StepContract, AnEvaluationDoesNotChangeTheState) {

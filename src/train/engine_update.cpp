@@ -40,7 +40,7 @@ void Engine::for_each_group(const std::function<void(size_t group)>& work) {
     for (size_t group = next++; group < blocks_.groups.size(); group = next++) work(group);
     enter(lane, Stage::imbalance);
   };
-  has_one_group() ? work_on_groups(0) : lanes_.run(work_on_groups);
+  has_one_group() ? work_on_groups(0) : run_lanes(work_on_groups);
   enter_all(Stage::optimizer);
 }
 

@@ -85,6 +85,7 @@ loop::RunOptions loop_options(const RunOptions& options, loop::BeginTime began, 
   wanted.workers_here = options.workers_here;
   wanted.on_work = options.on_work;
   wanted.began = began;
+  wanted.experiment = options.experiment;
   wanted.budget_from_first_step = options.budget_from_first_step;
   wanted.place_lost = [&place] { return place.lost(); };
   wanted.page = [directory = options.run_directory](const rundir::Outcome& outcome) {

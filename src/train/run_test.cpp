@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "train/small_run.h"
 
@@ -36,6 +37,63 @@ TEST_F(TimedRun, ABudgetCountsAllAttemptsOfTheRun) {
   EXPECT_NEAR(first.seconds(), 6, 2 * kSlack);
   EXPECT_EQ(run_for(second, true).exit_code, kBudget);
   EXPECT_NEAR(second.seconds(), 4, 3 * kSlack);
+}
+
+// What the only member of a group was asked for.
+class AskedRun : public SmallRun {
+ protected:
+  AskedRun() {
+    job_.trainer.max_duration = {800, spec::Duration::Unit::steps};
+    job_.trainer.lanes = 2;
+    ledger_ = true;
+  }
+  void ask(std::vector<ControlEntry> requests) {
+    join_ = [requests](const Identity&) { return std::make_unique<Alone>(requests); };
+  }
+  std::vector<std::string> events(const std::string& name) const {
+    std::vector<std::string> texts;
+    for (const auto& line : lines_of("log.jsonl")) {
+      if (line.at("event") == name) texts.push_back(line.at("text"));
+    }
+    return texts;
+  }
+  nlohmann::json report() const { return nlohmann::json::parse(std::ifstream(run_directory_ + "/report.json")); }
+};
+
+TEST_F(AskedRun, AnExperimentChangesNoBitAndLeavesWhatItFound) {
+  const RunResult calm = run_in("calm");
+  EXPECT_FALSE(report().contains("experiments"));
+  const auto ledger = lines_of("digests.jsonl");
+  ask({{Step(0), ControlEntry::Kind::experiment, 0, "", false, 1}});
+  const RunResult asked = run_in("asked");
+  EXPECT_EQ(asked.digest, calm.digest);
+  EXPECT_EQ(lines_of("digests.jsonl"), ledger);
+  const auto found = report().at("experiments");
+  ASSERT_GE(found.size(), 2U);
+  EXPECT_EQ(found[0].at("condition"), "usual");
+  EXPECT_EQ(found[1].at("condition"), "half_lanes");
+  for (const auto& one : found) {
+    EXPECT_GT(one.at("steps"), 0);
+    EXPECT_GT(one.at("step_seconds"), 0);
+    EXPECT_LE(one.at("ratio_low"), one.at("ratio"));
+    EXPECT_LE(one.at("ratio"), one.at("ratio_high"));
+  }
+  EXPECT_THAT(events("experiment"), testing::ElementsAre(testing::HasSubstr("on half of the lanes, a step took")));
+}
+
+TEST_F(AskedRun, SavesAtTheIntervalThatItWasAskedFor) {
+  job_.checkpoint.interval = "150st";
+  job_.checkpoint.keep = 1000;
+  ask({{Step(0), ControlEntry::Kind::checkpoint_steps, 100, "", false, 1},
+       {Step(0), ControlEntry::Kind::loader_threads, 3, "", false, 2}});
+  run_in("asked");
+  std::set<std::string> saved;
+  for (const auto& entry : std::filesystem::directory_iterator(run_directory_ + "/checkpoints"))
+    saved.insert(entry.path().filename().string());
+  EXPECT_THAT(saved, testing::Contains(testing::HasSubstr("100")));
+  EXPECT_THAT(saved, testing::Not(testing::Contains(testing::HasSubstr("150"))));
+  EXPECT_THAT(events("control"), testing::ElementsAre("step 1: checkpoint_steps: a user's request",
+                                                      "step 1: loader_threads: a user's request"));
 }
 
 TEST_F(TimedRun, ADurationInSecondsCountsAllAttemptsAndEndsWithSuccess) {

@@ -71,6 +71,12 @@ std::vector<advise::OperatorUse> operators_of_step(const spec::Job& job, const d
 
 }  // namespace
 
+std::vector<ConditionTime> experiment_with(const RunOptions& run, double seconds, Clock& clock) {
+  RunOptions options = run;
+  options.experiment = true;
+  return short_run(options, seconds, clock).outcome.experiments;
+}
+
 MeasuredJob measure_job(const RunOptions& run, double seconds, bool operators, Clock& clock) {
   const ShortRun made = short_run(run, seconds, clock);
   const rundir::Outcome& outcome = made.outcome;
@@ -85,9 +91,9 @@ MeasuredJob measure_job(const RunOptions& run, double seconds, bool operators, C
   const bool stopped = run.stop_signals != nullptr && run.stop_signals->load() > 0;
   if (!operators || stopped || 2 * on_one_lane > seconds) return measured;
   const MachineProbe probe = probe_machine(1, measured.job.trainer.precision, clock);
-  measured.peak_flops = probe.flops;
-  measured.bandwidth = probe.bandwidth;
-  measured.operators = operators_of_step(short_job(measured.job, seconds), *dataset);
+  measured.record.peak_flops = probe.flops;
+  measured.record.bandwidth = probe.bandwidth;
+  measured.record.operators = operators_of_step(short_job(measured.job, seconds), *dataset);
   return measured;
 }
 

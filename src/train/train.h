@@ -181,7 +181,7 @@ struct RunOptions {
   std::string run_directory;  // exists
   bool resume = false;        // continue from the newest intact checkpoint
   bool ledger = false;
-  bool budget_from_first_step = false;  // see loop::RunOptions
+  bool budget_from_first_step = false, experiment = false;  // see loop::RunOptions
   double began_seconds_ago = 0;  // how long the process had been preparing the run before; budget.time includes it
   bool quiet = false;            // true: nothing is shown; the files of the run are written
   report::LogFormat log_format = report::LogFormat::human;
@@ -216,13 +216,14 @@ struct MeasuredJob {
   spec::Job job;  // with every auto decided
   advise::Record record;
   double samples_per_second = 0;  // between the first step and the end of the last one
-  // Of one step on one thread, and what one thread of this machine can do at most; empty and 0: not measured.
-  std::vector<advise::OperatorUse> operators = {};
-  double peak_flops = 0, bandwidth = 0;
 };
 // Trains the job for about so many seconds; the rest as for plan_job(). `operators`: also looks into a step, if that
 // does not take longer.
 MeasuredJob measure_job(const RunOptions& run, double seconds, bool operators, Clock& clock);
+// Trains the job until an experiment is made (base/experiment.h), at most about so many seconds; empty if that was too
+// short. The rest as for plan_job().
+std::vector<ConditionTime> experiment_with(const RunOptions& run, double seconds, Clock& clock);
+
 // ---- the learning rate ---------------------------------------------------------------------------------------------
 
 // A range test (Smith 2017, "Cyclical learning rates for training neural networks"): a training whose learning rate

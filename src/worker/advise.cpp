@@ -23,6 +23,7 @@ namespace sinew::worker {
 namespace {
 
 constexpr double kWarmUpSeconds = 3;
+constexpr double kExperimentSeconds = 20;  // at most; it ends when it is made
 
 // Removes what a short run has left. A confined process cannot remove the folders themselves.
 void clear(const std::string& directory) {
@@ -49,17 +50,30 @@ struct Place {
   const rundir::RunLock& lock;
 };
 
-train::MeasuredJob measure(const task::Advise& task, const spec::Job& job, const Place& place, double seconds,
-                           const std::string& doing, bool operators) {
-  if (!task.json && terminal_of(STDERR_FILENO).present)
-    print_text(stderr, "trains for " + short_seconds(seconds) + " " + doing + " ...\n");
+// The options of a short run, in a directory that has become empty.
+train::RunOptions prepare(const task::Advise& task, const spec::Job& job, const Place& place,
+                          const std::string& doing) {
+  if (!task.json && terminal_of(STDERR_FILENO).present) print_text(stderr, "trains " + doing + " ...\n");
   clear(place.directory);
   train::RunOptions options;
   options.job = job;
   options.run_directory = place.directory;
   options.lock = &place.lock;
   options.stop_signals = &stop_signals;
+  return options;
+}
+
+train::MeasuredJob measure(const task::Advise& task, const spec::Job& job, const Place& place, double seconds,
+                           const std::string& doing, bool operators) {
+  const auto options = prepare(task, job, place, "for " + short_seconds(seconds) + " " + doing);
   return train::measure_job(options, seconds, operators, system_clock());
+}
+
+// Of the conditions under which a step could be faster or slower. There is none if a step takes too long.
+std::vector<ConditionTime> experiment(const task::Advise& task, const spec::Job& job, const Place& place) {
+  if (stop_signals.load() > 0) return {};
+  const auto options = prepare(task, job, place, "for an experiment");
+  return train::experiment_with(options, std::max(kExperimentSeconds, task.seconds), system_clock());
 }
 
 void show(const std::string& text) {
@@ -114,11 +128,10 @@ int run_advise(const task::Advise& task) {
   if (task.sandbox) sandbox::confine({.run_directory = scratch.path(), .memory_bytes = task.sandbox->memory_bytes});
   // the first run of a process is slower than later ones, which would look like a gain
   if (task.apply) measure(task, job, place, std::min(task.seconds, kWarmUpSeconds), "to warm up", false);
-  const train::MeasuredJob before = measure(task, job, place, task.seconds, "to measure the job", true);
+  train::MeasuredJob before = measure(task, job, place, task.seconds, "to measure the job", true);
+  before.record.experiments = experiment(task, before.job, place);
   advise::Verdict verdict = advise::judge(before.record, &before.job);
-  verdict.operators = before.operators;
-  verdict.peak_flops = before.peak_flops;
-  verdict.bandwidth = before.bandwidth;
+  verdict.samples_per_second = before.samples_per_second;
   if (!task.json) show(advise::verdict_text(verdict, before.record.time));
   if (!task.apply) {
     if (task.json) show(advise::verdict_json(verdict));
