@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "advise/machines.h"
+#include "base/experiment.h"
 #include "base/load_use.h"
 #include "base/resource_use.h"
 #include "base/stage_timer.h"
@@ -29,22 +30,41 @@ struct Estimate {
 
 // ---- what limits a run ---------------------------------------------------------------------------------------------
 
+// What an operator with inputs of certain sizes took in a step: a layer of the model, or several of the same size.
+struct OperatorUse {
+  std::string name;          // "convolution_backward 16x32x28x28 * 64x32x3x3"
+  int64_t calls = 0;         // of this operator
+  int64_t moving_calls = 0;  // those that move bytes themselves
+  double seconds = 0;        // without the operators that it calls, unless it is a product
+  double flops = 0;          // floating-point operations, if it is a product
+  double bytes = 0;          // that it reads and writes, as if no cache kept anything
+};
+
 // The record of a run about itself, between its first step and its last one.
 struct Record {
   StageTimes time;
   ResourceUse resources;
   LoadUse loading;
   std::vector<double> shares = {};  // see rundir::Outcome
-  double seconds() const;           // between the first step and the end of the last one
+  std::vector<ConditionTime> experiments = {};
+  // Of a step of a measured job on one thread, the longest first; empty if they were not measured.
+  std::vector<OperatorUse> operators = {};
+  double peak_flops = 0, bandwidth = 0;  // of one thread of this machine: products, copies; 0: not measured
+  double seconds() const;                // between the first step and the end of the last one
 };
 // Throws Error (ADVISE_NO_RECORD) if the report does not say where the time went; the folds of a cross-validation do.
 // `run` is the name for messages.
 Record record_of(const rundir::Outcome& outcome, const std::string& run);
 
+// What came between two records of the same attempt: the verdict on it says what limits the run now. Returns nullopt if
+// nothing came between them.
+std::optional<Record> between(const Record& earlier, const Record& later);
+
 // What the time of the lanes went to, between the start and the end of the run.
 enum class Limit {
   input,          // waiting for samples
   compute,        // forward and backward passes, the optimizer
+  bandwidth,      // the same, while it waits for the memory that the cores share; only an experiment shows it
   memory,         // waiting for memory, because the limit is reached: the kernel drops pages and reads them again
   communication,  // exchanging sums with other workers, and waiting for them
   straggler,      // work, and waiting, that another worker would have taken over if it were as fast as the fastest one
@@ -70,24 +90,16 @@ struct Remedy {
   std::vector<std::string> options = {};
 };
 
-// What an operator with inputs of certain sizes took in a step: a layer of the model, or several of the same size.
-struct OperatorUse {
-  std::string name;          // "convolution_backward 16x32x28x28 * 64x32x3x3"
-  int64_t calls = 0;         // of this operator
-  int64_t moving_calls = 0;  // those that move bytes themselves
-  double seconds = 0;        // without the operators that it calls, unless it is a product
-  double flops = 0;          // floating-point operations, if it is a product
-  double bytes = 0;          // that it reads and writes, as if no cache kept anything
-};
-
 struct Verdict {
   std::vector<Part> parts;  // the largest first
   // The limits that a reader must know: the largest part, and each other one that takes a quarter of the time or more.
   std::vector<Limit> limits;
-  std::vector<Remedy> remedies;  // the largest gain first
-  // Of a step of a measured job on one thread, the longest first; empty if they were not measured.
+  std::vector<Remedy> remedies;  // the largest gain first; smaller models last
+  // of the record
   std::vector<OperatorUse> operators = {};
-  double peak_flops = 0, bandwidth = 0;  // of one thread of this machine: products, copies; 0: not measured
+  std::vector<ConditionTime> experiments = {};
+  double peak_flops = 0, bandwidth = 0;
+  double samples_per_second = 0;  // of a measured job; 0: not measured
 };
 
 // Returns the verdict on a run. There are lanes, and time passed between start and end; all numbers are finite and none
@@ -115,8 +127,9 @@ std::string applied_text(const Applied& applied);  // the changes and what they 
 std::string measured_text(const Applied& applied);
 std::string applied_json(const Verdict& verdict, const Applied& applied);
 
-// For people and for programs; both end with a newline.
-std::string verdict_text(const Verdict& verdict, const StageTimes& time);
+// For people and for programs; both end with a newline. If `running` names a run that trains, the text also has the
+// commands that apply remedies to it.
+std::string verdict_text(const Verdict& verdict, const StageTimes& time, const std::string& running = "");
 std::string verdict_json(const Verdict& verdict);
 
 // ---- what a training will take -------------------------------------------------------------------------------------

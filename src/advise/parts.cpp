@@ -58,6 +58,18 @@ std::string evidence_of_shares(const std::vector<double>& shares) {
   return text;
 }
 
+std::string evidence_of_memory(const StepRatio& ratio) {
+  char text[128];
+  std::snprintf(text, sizeof text, "; beside threads that read memory, a step took %.2f times as long (%.2f to %.2f)",
+                ratio.expected, ratio.low, ratio.high);
+  return text;
+}
+
+bool is_ratio(const StepRatio& ratio) {
+  constexpr double kMost = 1e9;
+  return ratio.low > 0 && ratio.low <= ratio.expected && ratio.expected <= ratio.high && ratio.high <= kMost;
+}
+
 // The stage of computing that took most.
 Stage longest_of_model(const StageTimes& time) {
   constexpr std::array kOfModel = {Stage::forward, Stage::backward, Stage::evaluation, Stage::optimizer};
@@ -96,6 +108,19 @@ double straggling(const std::vector<double>& shares) {
   return 1 - std::accumulate(shares.begin(), shares.end(), 0.0) / (fastest * static_cast<double>(shares.size()));
 }
 
+std::optional<StepRatio> ratio_of(const Record& record, Condition condition) {
+  const auto found = std::ranges::find(record.experiments, condition, &ConditionTime::condition);
+  if (found == record.experiments.end() || found->steps <= 0) return std::nullopt;
+  return found->ratio;
+}
+
+double waiting_for_memory(const Record& record) {
+  constexpr double kNoise = 1.03;
+  const auto ratio = ratio_of(record, Condition::memory_busy);
+  if (!ratio || ratio->low < kNoise) return 0;
+  return std::clamp(ratio->expected - 1, 0.0, 1.0);
+}
+
 // A stage also lasts longer if its lane has no core, and nothing says which stages did. The lanes could not be without
 // a core while the worker used CPU time.
 Spent spent(const Record& record) {
@@ -131,15 +156,19 @@ std::vector<Part> parts_of(const Record& record, const Spent& spent) {
   const double exchange = time[Stage::member_wait] - slow_wait + (alone ? 0 : sums);
   add(Limit::input, time[Stage::data_wait] * runs, "the lanes waited for samples", evidence_of_loading(record.loading),
       cost_of(record.loading) > 0 ? name_of(slowest_stage(record.loading)) : "");
-  add(Limit::compute, model * (1 - lost) * runs, "the model and the optimizer took", "",
-      name_of(longest_of_model(time)));
+  const double computing = model * (1 - lost) * runs, memory = waiting_for_memory(record);
+  const double calls = computing * cost_of_calls(record), work = computing - calls;
+  add(Limit::compute, work * (1 - memory), "the model and the optimizer took", "", name_of(longest_of_model(time)));
+  add(Limit::bandwidth, work * memory, "waiting for the memory that the cores share took",
+      memory > 0 ? evidence_of_memory(*ratio_of(record, Condition::memory_busy)) : "");
   add(Limit::memory, spent.memory, "threads waited for memory",
       "; " + std::to_string(record.resources.major_faults) + " pages were read from a disk again");
   add(Limit::communication, exchange * runs, "sums of other workers took");
   add(Limit::straggler, (model * lost + slow_wait) * runs, "work that a slow worker leaves to this one took",
       lost > 0 ? evidence_of_shares(record.shares) : "");
   add(Limit::imbalance, time[Stage::imbalance] * runs, "lanes waited for the other lanes");
-  add(Limit::overhead, (time[Stage::loop] + time[Stage::digest]) * runs, "work between the steps took");
+  add(Limit::overhead, calls + (time[Stage::loop] + time[Stage::digest]) * runs,
+      calls > 0 ? "calls of operators, and work between the steps, took" : "work between the steps took");
   add(Limit::checkpoints, time[Stage::checkpoint] * runs, "copies of the state took");
   add(Limit::starved, spent.starved, "threads had no core, or the CPU quota was used up, for");
   std::ranges::stable_sort(parts, std::ranges::greater(), &Part::share);
@@ -148,6 +177,18 @@ std::vector<Part> parts_of(const Record& record, const Spent& spent) {
 
 double share_of(const std::vector<Part>& parts, Limit limit) {
   return std::ranges::find(parts, limit, &Part::limit)->share;
+}
+
+double cost_of_calls(const Record& record) {
+  constexpr double kMostOfCall = 4e-6;  // seconds; a call on tiny tensors takes one or two, and autograd as much again
+  if (record.peak_flops <= 0 || record.bandwidth <= 0) return 0;
+  double all = 0, calls = 0;
+  for (const OperatorUse& use : record.operators) {
+    const double work = std::max(use.flops / record.peak_flops, use.bytes / record.bandwidth);
+    all += use.seconds;
+    calls += std::min(static_cast<double>(use.calls) * kMostOfCall, std::max(0.0, use.seconds - work));
+  }
+  return all > 0 ? std::clamp(calls / all, 0.0, 1.0) : 0;
 }
 
 bool is_record(const Record& record) {
@@ -160,6 +201,10 @@ bool is_record(const Record& record) {
          is_amount(used.memory_stalled_seconds) && is_amount(used.memory_stopped_seconds) && used.major_faults >= 0 &&
          std::ranges::all_of(record.loading.cpu_seconds, is_amount) && is_amount(record.loading.read_seconds) &&
          std::isfinite(cost_of(record.loading)) && record.loading.samples >= 0 && record.loading.threads >= 0 &&
+         std::ranges::all_of(record.experiments,
+                             [](const ConditionTime& found) {
+                               return is_amount(found.seconds) && found.steps >= 0 && is_ratio(found.ratio);
+                             }) &&
          std::ranges::all_of(record.shares, [](double share) { return is_amount(share) && share < 1e100; });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,16 @@ double straggling(const std::vector<double>& shares);
 std::string percent(double share);  // "34 %"
 // The stage that takes most of a loader's time.
 LoadStage slowest_stage(const LoadUse& loading);
+// What the experiments of the run have found about the condition; nullopt: nothing.
+std::optional<StepRatio> ratio_of(const Record& record, Condition condition);
+// The part of the computing that waits for memory. While as many threads as lanes read memory all the time, a lane gets
+// half of what the memory can give; so a step that only waits for memory takes twice as long as beside threads that
+// only compute. 0 if no experiment shows more than noise.
+double waiting_for_memory(const Record& record);
+// The part of the computing that goes to calls of operators and not to their work: many operators on few numbers. What
+// an operator takes beyond its arithmetic and its memory traffic is the cost of its calls, if there are enough calls to
+// explain it. 0: not measured.
+double cost_of_calls(const Record& record);
 bool is_record(const Record& record);  // the numbers come from a file, which may hold any
 
 }  // namespace sinew::advise

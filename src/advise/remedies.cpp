@@ -4,23 +4,33 @@
 #include "advise/remedies.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 namespace sinew::advise {
 namespace {
 
-constexpr double kWorthTrying = 0.05;  // a remedy that gains less is not named
-constexpr double kLeastRest = 0.01;    // of a part that takes all the time, the gain has no bound
-constexpr double kErrorOfRest = 0.25;  // of the time that remains, as a fraction
-constexpr double kWorstOfLane = 0.75;  // of the speed of a lane, if another one computes beside it
-constexpr double kCheckpoints = 0.02;  // the part of the time that checkpoints should take
-constexpr double kEvaluations = 0.05;  // the part of the time that evaluations should take
+constexpr double kWorthTrying = 0.05;       // a remedy that gains less is not named
+constexpr double kLeastRest = 0.01;         // of a part that takes all the time, the gain has no bound
+constexpr double kErrorOfRest = 0.25;       // of the time that remains, as a fraction
+constexpr double kErrorOfWork = 0.15;       // of CPU time, which is a little less if nothing else uses the caches
+constexpr double kExchangeThatGoes = 0.97;  // the rest is the work of sending and adding, on any network
+constexpr double kWorstOfLane = 0.75;       // of the speed of a lane, if another one computes beside it
+constexpr double kCheckpoints = 0.02;       // the part of the time that checkpoints should take
+constexpr double kEvaluations = 0.05;       // the part of the time that evaluations should take
 constexpr double kManyEvaluations = 0.15;
 constexpr double kRarest = 20;             // times: a crash must not lose too much, and a curve needs its points
 constexpr double kRarestInTraining = 0.1;  // the longest interval, as a part of the training
 constexpr int64_t kMostThreads = 1024;     // of data.prefetch.threads
+constexpr double kMuchComputing = 0.5;     // the part of the time from which another model is worth a thought
+constexpr int64_t kSmallestImage = 32;
+constexpr std::array<std::string_view, 5> kActivations = {"gelu", "tanh", "silu", "elu", "mish"};
 constexpr char kLanes[] = "trainer.lanes=";
 constexpr double kBusy = 0.85;  // cores that are used for this part of the time leave nothing to other threads
+
+// What was measured in the run differs less from what a remedy does than what is computed.
+constexpr double kErrorOfExperiment = 0.08;
 
 // The time that remains, as a fraction of the time before: between the two values, and probably the first.
 struct Rest {
@@ -36,18 +46,25 @@ Estimate gain_of(const Rest& rest) {
   return {gain(rest.expected), gain(rest.most), gain(rest.least)};
 }
 
+Rest measured(const StepRatio& ratio) {
+  return {ratio.expected, ratio.low * (1 - kErrorOfExperiment), ratio.high * (1 + kErrorOfExperiment)};
+}
+
 class Remedies {
  public:
   Remedies(const Record& record, const Spent& spent, const std::vector<Part>& parts, const spec::Job* job)
       : record_(record), spent_(spent), parts_(parts), job_(job), lanes_(record.time.lanes) {}
 
   std::vector<Remedy> all() {
-    add("let other workers wait less: a faster network, or fewer workers", remains(1 - share(Limit::communication)));
+    add("let other workers wait less: a faster network, or fewer workers",
+        remains(1 - kExchangeThatGoes * share(Limit::communication)));
+    add("move less memory: trainer.precision: bf16 where the processor has it, fewer or smaller layers",
+        remains(1 - share(Limit::bandwidth) / 2), false);
     add("end what slows the slow worker down, or leave it out", remains(1 - share(Limit::straggler)));
     add("raise the memory limit, or use less memory: a smaller trainer.batch_size, fewer trainer.lanes",
         remains(1 - spent_.memory / spent_.all));
-    add("raise the CPU quota of the container", remains(1 - spent_.quota / spent_.all));
-    add("end other programs on this machine", remains(1 - (spent_.starved - spent_.quota) / spent_.all));
+    add("raise the CPU quota of the container", with_cores(spent_.quota));
+    add("end other programs on this machine", with_cores(spent_.starved - spent_.quota));
     of_input();
     of_checkpoints();
     if (job_ != nullptr) {
@@ -56,6 +73,7 @@ class Remedies {
       of_overhead();
     }
     std::ranges::stable_sort(found_, std::ranges::greater(), [](const Remedy& remedy) { return remedy.gain.expected; });
+    if (job_ != nullptr) of_model();
     return std::move(found_);
   }
 
@@ -71,20 +89,40 @@ class Remedies {
     return true;
   }
 
+  // The CPU time of the run without so many seconds of its loaders, as a part of the lanes' time.
+  double work_without(double loading) const {
+    return std::max(0.0, record_.resources.cpu_seconds - loading) / spent_.all;
+  }
+
+  // The lanes had no core for so long, in seconds. While one of them had none, the others, and the loaders, waited for
+  // it, too, and nothing says for how long. So what remains lies between the work of the lanes and all other time.
+  Rest with_cores(double starved) const {
+    const double without = 1 - starved / spent_.all, work = std::min(without, work_without(record_.loading.cpu()));
+    if (starved <= 0) return {};
+    return {work + (without - work) / 4, work * (1 - kErrorOfWork), std::max(without, work * (1 + kErrorOfWork))};
+  }
+
   // While the lanes wait for samples, the loaders read or compute. They compute on the same cores as the lanes.
   void of_input() {
     const LoadUse& loading = record_.loading;
-    const double without = 1 - share(Limit::input), cores = record_.resources.cores, could = cores * record_.seconds(),
-                 busy = record_.resources.cpu_seconds / could;
+    const auto ready = ratio_of(record_, Condition::samples_ready);
+    const Rest rest =
+        ready ? measured({std::min(1.0, ready->expected), ready->low, ready->high}) : remains(1 - share(Limit::input));
+    const double without = rest.expected, cores = record_.resources.cores,
+                 busy = cores > 0 ? record_.resources.cpu_seconds / (cores * record_.seconds()) : 0;
     if (slowest_stage(loading) == LoadStage::read || loading.cpu() <= 0) {
-      add("read samples without waiting: a faster disk, or files that are in memory", remains(without));
+      add("read samples without waiting: a faster disk, or files that are in memory",
+          busy > rest.expected
+              ? Rest{busy * (1 + kErrorOfWork), busy, std::max(rest.most, busy * (1 + 3 * kErrorOfWork))}
+              : Rest{rest.expected, std::max(rest.least, busy), rest.most});
     } else {
-      const double computing = (record_.resources.cpu_seconds - loading[LoadStage::decode]) / could;
+      // the lanes then have the cores of the loaders, too
+      const double work = work_without(loading[LoadStage::decode]);
       if (slowest_stage(loading) == LoadStage::decode)
         add("decode the files once, before the training: sinew data pack JOB DIRECTORY --decode",
-            remains(std::max(without, computing)), false);
+            {work, work * (1 - kErrorOfWork), std::max(without, work * (1 + kErrorOfWork))}, false);
       else
-        add("load samples on more cores, or change them less: data.augment", remains(without), false);
+        add("load samples on more cores, or change them less: data.augment", rest, false);
     }
     if (job_ == nullptr || !job_->data.prefetch_threads || (cores > 0 && busy > kBusy)) return;
     const int64_t threads = std::min(kMostThreads, 2 * std::max<int64_t>(1, *job_->data.prefetch_threads));
@@ -150,8 +188,11 @@ class Remedies {
     if (more <= lanes_) return false;
     const double faster = rounds(shards, more) / rounds(shards, lanes_);
     const double expected = 1 - part + part * faster, most = 1 - part + part * std::min(1.0, faster / kWorstOfLane);
-    return add("compute on all cores", {(expected + most) / 2, expected * (1 - kErrorOfRest), most}, true,
-               {kLanes + std::to_string(more)});
+    Rest rest{(expected + most) / 2, expected * (1 - kErrorOfRest), most};
+    // half of the lanes took `half` times as long, so twice the lanes will rarely gain more than that
+    if (const auto half = ratio_of(record_, Condition::half_lanes); half && half->low > 1)
+      rest.expected = std::clamp(1 / half->expected, rest.least, rest.most);
+    return add("compute on all cores", rest, true, {kLanes + std::to_string(more)});
   }
 
   // In the last round of a step, some lanes have no shard.
@@ -159,8 +200,41 @@ class Remedies {
     if (!job_->trainer.shards || *job_->trainer.shards % lanes_ == 0) return;
     const auto full = static_cast<int64_t>(rounds(*job_->trainer.shards, lanes_)) * lanes_;
     if (full > job_->trainer.batch_size) return;  // a shard has at least one sample
-    add("let all lanes work until the end of a step", remains(1 - share(Limit::imbalance)), false,
+    // a lane that works alone is faster than one beside others, and more shards are more work
+    const double idle = share(Limit::imbalance);
+    add("let all lanes work until the end of a step", {1 - idle / 2, 1 - idle, 1 - idle / 5}, false,
         {"trainer.shards=" + std::to_string(full)});
+  }
+
+  // Other models take less time and learn something else, so they come last. The figures are what halving usually
+  // gives: the work of a layer grows with the square of its width, and that of a convolution with the pixels.
+  void of_model() {
+    const double part = share(Limit::compute) + share(Limit::bandwidth);
+    if (part < kMuchComputing) return;
+    const double bends = time_of_activations() * part;
+    if (job_->model.activation != "relu" && job_->model.activation != "auto")
+      add("a cheaper activation function", {1 - 0.7 * bends, 1 - bends, 1 - 0.4 * bends}, false,
+          {"model.activation=relu"});
+    if (!job_->model.init_from.path.empty() && job_->model.freeze.empty()) {
+      const double backward = record_.time[Stage::backward] / spent_.all;
+      add("train only the last layers: model.freeze", {1 - 0.6 * backward, 1 - backward, 1 - 0.2 * backward}, false);
+    }
+    add("a smaller model, of half the width", {1 - 0.6 * part, 1 - 0.75 * part, 1 - 0.35 * part}, false);
+    if (job_->data.image.size.size() == 2 && job_->data.image.size[0] >= kSmallestImage)
+      add("smaller images, of half the size: data.image.size", {1 - 0.65 * part, 1 - 0.75 * part, 1 - 0.4 * part},
+          false);
+  }
+
+  // The part of the measured operators that are activation functions other than relu.
+  double time_of_activations() const {
+    double all = 0, found = 0;
+    for (const OperatorUse& use : record_.operators) {
+      const bool bends = std::ranges::any_of(
+          kActivations, [&](std::string_view name) { return std::string_view(use.name).starts_with(name); });
+      all += use.seconds;
+      found += bends ? use.seconds : 0;
+    }
+    return all > 0 ? found / all : 0;
   }
 
   void of_overhead() {

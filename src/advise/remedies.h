@@ -7,7 +7,7 @@
 
 namespace sinew::advise {
 
-// The remedies that are worth trying, the largest expected gain first. `job`: see judge().
+// The remedies that are worth trying, the largest expected gain first, and after them other models. `job`: see judge().
 std::vector<Remedy> remedies_of(const Record& record, const Spent& spent, const std::vector<Part>& parts,
                                 const spec::Job* job);
 

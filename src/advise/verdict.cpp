@@ -18,9 +18,8 @@ constexpr double kWorthSaying = 0.25;  // a part with this share is a limit besi
 
 std::string_view name_of(Limit limit) {
   constexpr std::array<std::string_view, static_cast<size_t>(Limit::starved) + 1> kNames = {
-      "input-bound",         "compute-bound",    "memory-capacity-bound",
-      "communication-bound", "straggler-bound",  "imbalance-bound",
-      "overhead-bound",      "checkpoint-bound", "starved"};
+      "input-bound",     "compute-bound",   "memory-bandwidth-bound", "memory-capacity-bound", "communication-bound",
+      "straggler-bound", "imbalance-bound", "overhead-bound",         "checkpoint-bound",      "starved"};
   return kNames.at(static_cast<size_t>(limit));
 }
 
@@ -28,11 +27,26 @@ Verdict judge(const Record& record, const spec::Job* job) {
   SINEW_CHECK(is_record(record), record.time.total());
   const Spent of_lanes = spent(record);
   Verdict verdict{.parts = parts_of(record, of_lanes)};
+  verdict.experiments = record.experiments;
+  verdict.operators = record.operators;
+  verdict.peak_flops = record.peak_flops;
+  verdict.bandwidth = record.bandwidth;
   for (const Part& part : verdict.parts) {
     if (verdict.limits.empty() || part.share >= kWorthSaying) verdict.limits.push_back(part.limit);
   }
   verdict.remedies = remedies_of(record, of_lanes, verdict.parts, job);
   return verdict;
+}
+
+std::optional<Record> between(const Record& earlier, const Record& later) {
+  if (earlier.time.lanes != later.time.lanes) return std::nullopt;
+  Record record = later;
+  for (size_t i = 0; i < kStages; ++i) {
+    record.time.seconds[i] = std::max(0.0, later.time.seconds[i] - earlier.time.seconds[i]);
+  }
+  record.resources = sinew::between(earlier.resources, later.resources);
+  record.loading = sinew::between(earlier.loading, later.loading);
+  return is_record(record) ? std::optional(std::move(record)) : std::nullopt;
 }
 
 Record record_of(const rundir::Outcome& outcome, const std::string& run) {
@@ -44,6 +58,7 @@ Record record_of(const rundir::Outcome& outcome, const std::string& run) {
   if (outcome.resources) record.resources = *outcome.resources;
   if (outcome.loading) record.loading = *outcome.loading;
   record.shares = outcome.shares;
+  record.experiments = outcome.experiments;
   if (!outcome.time || !outcome.resources || !is_record(record))
     throw Error("ADVISE_NO_RECORD", run + " has no record of where its time went",
                 "advice is about a finished training: a run that made steps in its last attempt, with this version");

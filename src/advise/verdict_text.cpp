@@ -7,6 +7,7 @@
 #include "advise/parts.h"
 #include "base/joined.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "base/short_number.h"
 
 namespace sinew::advise {
@@ -38,15 +39,31 @@ Json json_of(const Verdict& verdict) {
                                 {"faster", json_of(remedy.gain)},
                                 {"keeps_result", remedy.keeps_result},
                                 {"options", remedy.options}});
+  for (const ConditionTime& found : verdict.experiments)
+    json["experiments"].push_back({{"condition", name_of(found.condition)},
+                                   {"step_seconds", json_number(found.seconds)},
+                                   {"ratio", json_number(found.ratio.expected)},
+                                   {"low", json_number(found.ratio.low)},
+                                   {"high", json_number(found.ratio.high)}});
   for (const OperatorUse& use : verdict.operators)
     json["operators"].push_back({{"name", use.name},
                                  {"calls", use.calls},
                                  {"seconds", json_number(use.seconds)},
                                  {"flops", json_number(use.flops)},
                                  {"bytes", json_number(use.bytes)}});
+  if (verdict.samples_per_second > 0) json["samples_per_second"] = json_number(verdict.samples_per_second);
   if (verdict.peak_flops > 0)
     json["machine"] = {{"peak_flops", json_number(verdict.peak_flops)}, {"bandwidth", json_number(verdict.bandwidth)}};
   return json;
+}
+
+std::string experiments_text(const Verdict& verdict) {
+  if (verdict.experiments.empty()) return "";
+  std::string text = "\nexperiment with the steps\n";
+  for (const ConditionTime& found : verdict.experiments) {
+    if (found.condition != Condition::usual) text += "  " + text_of(found) + "\n";
+  }
+  return text;
 }
 
 constexpr size_t kOperators = 6;  // that are shown
@@ -84,9 +101,17 @@ std::string operators_text(const Verdict& verdict) {
   return text;
 }
 
+// The command that applies the remedy to a run that trains; "" if there is none.
+std::string control_of(const Remedy& remedy, const std::string& running) {
+  if (running.empty() || !remedy.keeps_result || remedy.options.size() != 1) return "";
+  const std::string& option = remedy.options[0];
+  const bool can = option.starts_with("checkpoint.interval=") || option.starts_with("data.prefetch.threads=");
+  return can ? "    now: sinew control " + shell_quoted(running) + " " + option + "\n" : "";
+}
+
 }  // namespace
 
-std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
+std::string verdict_text(const Verdict& verdict, const StageTimes& time, const std::string& running) {
   std::string text;
   for (const Part& part : verdict.parts) {
     if (std::ranges::find(verdict.limits, part.limit) == verdict.limits.end()) continue;
@@ -98,12 +123,13 @@ std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
                 time.lanes == 1 ? "lane" : "lanes", time.total() / static_cast<double>(time.lanes));
   text += head;
   for (const Stage stage : longest_stages(time)) text += stage_line(stage, time[stage], time.total());
+  text += experiments_text(verdict);
   text += operators_text(verdict);
   if (!verdict.remedies.empty()) text += "\nwhat can help\n";
   for (const Remedy& remedy : verdict.remedies)
     text += "  " + remedy.what + ": " + gain_text(remedy.gain) +
             (remedy.keeps_result ? "; the model stays the same\n" : "; changes the model\n") +
-            (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n");
+            (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n") + control_of(remedy, running);
   return text;
 }
 
