@@ -1,7 +1,8 @@
 """Trains the jobs of jobs.py in PyTorch or Lightning.
 
 usage: peers.py KIND BATCH WAY SECONDS FOLDER
-KIND: mlp | cnn | resnet | csv.   WAY: plain (whole batch, tensors in memory) | loader (DataLoader) | lightning.
+KIND: mlp | cnn | resnet | csv.   WAY: plain (whole batch, tensors in memory) | compile (the same with torch.compile) |
+loader (DataLoader) | lightning.
 FOLDER holds the data sets made by jobs.py. Prints samples a second after a warm-up.
 """
 import logging
@@ -170,10 +171,15 @@ def lightning(model, loader, meter):
 
 
 def main(kind, batch, way, seconds, folder):
-    dataset, model = dataset_of(kind, folder, preload=way == "plain"), model_of(kind)
-    if way == "plain":
+    whole = way in ("plain", "compile")
+    dataset, model = dataset_of(kind, folder, preload=whole), model_of(kind)
+    if whole:
+        batches = plain_batches(dataset, batch)
+        if way == "compile":
+            model = torch.compile(model)
+            loop(model, batches, Meter(0))  # compiles, which takes long and is not measured
         meter = Meter(seconds)
-        loop(model, plain_batches(dataset, batch), meter)
+        loop(model, batches, meter)
     else:
         loader, meter = loader_of(kind, dataset, batch), Meter(seconds)
         lightning(model, loader, meter) if way == "lightning" else loop(model, forever(loader), meter)

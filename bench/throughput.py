@@ -2,7 +2,9 @@
 
 Machines are noisy. So contestants take turns. A figure is the median over rounds; each round gives one ratio.
 """
+import json
 import statistics
+import subprocess
 
 import contestants
 import jobs
@@ -11,9 +13,22 @@ from figures import figure
 AGAINST = {
     "bare": "a bare libtorch loop, same shards and lanes",
     "plain": "PyTorch, whole batch, preloaded tensors",
+    "compile": "PyTorch with torch.compile, whole batch, preloaded tensors",
     "loader": "PyTorch with DataLoader",
     "lightning": "Lightning with DataLoader",
 }
+
+
+def roofline(folder, name, precision):
+    """Returns the part of the measured roofline of one thread that the operators of a step reach: the time that their arithmetic
+    or their memory traffic takes at the measured peaks, whichever is longer, over the time that they take."""
+    words = [contestants.SINEW, "advise", jobs.write_job(folder, name, precision), "--json", "--time", "5s"]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=180, check=True)
+    advice = json.loads(done.stdout)
+    machine = advice["machine"]
+    least = sum(max(one["flops"] / machine["peak_flops"], one["bytes"] / machine["bandwidth"]) for one in advice["operators"])
+    return figure(f"{jobs.JOBS[name].title}: part of the measured roofline of a thread", least / sum(one["seconds"] for one in advice["operators"]), None,
+                  detail=f"{machine['peak_flops'] / 1e9:.0f} GFLOP/s, {machine['bandwidth'] / 1e9:.0f} GB/s; {', '.join(advice['limits'])}")
 
 
 def race(folder, name, targets, quick, precision="fp32"):
@@ -39,19 +54,19 @@ def race(folder, name, targets, quick, precision="fp32"):
         detail = (f"{statistics.median(rates['sinew']):,.0f} against {statistics.median(rates[way]):,.0f} samples/s; "
                   f"{shards} shards, {chosen}, {rounds} rounds of {seconds} s")
         figures.append(figure(f"{jobs.JOBS[name].title}: {AGAINST[way]}", ratio, target, detail=detail))
-    return figures
+    return figures + [roofline(folder, name, precision)]
 
 
 def mlp(folder, quick):
-    return race(folder, "mlp", {"bare": 0.97, "plain": 0.6, "loader": None, "lightning": None}, quick)
+    return race(folder, "mlp", {"bare": 0.97, "plain": 0.6, "compile": None, "loader": None, "lightning": None}, quick)
 
 
 def mlp64(folder, quick):
-    return race(folder, "mlp64", {"bare": 0.97, "plain": 0.6, "loader": None, "lightning": 2.0}, quick)
+    return race(folder, "mlp64", {"bare": 0.97, "plain": 0.6, "compile": None, "loader": None, "lightning": 2.0}, quick)
 
 
 def cnn(folder, quick):
-    return race(folder, "cnn", {"bare": 0.97, "plain": 0.95, "loader": None, "lightning": 1.05}, quick)
+    return race(folder, "cnn", {"bare": 0.97, "plain": 0.95, "compile": None, "loader": None, "lightning": 1.05}, quick)
 
 
 def cnn_auto(folder, quick):
@@ -59,8 +74,8 @@ def cnn_auto(folder, quick):
 
 
 def resnet(folder, quick):
-    return race(folder, "resnet", {"bare": 0.97, "plain": 0.95, "loader": None, "lightning": None}, quick)
+    return race(folder, "resnet", {"bare": 0.97, "plain": 0.95, "compile": None, "loader": None, "lightning": None}, quick)
 
 
 def csv(folder, quick):
-    return race(folder, "csv", {"bare": 0.97, "plain": None, "loader": None, "lightning": 2.0}, quick)
+    return race(folder, "csv", {"bare": 0.97, "plain": None, "compile": None, "loader": None, "lightning": 2.0}, quick)
