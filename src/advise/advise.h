@@ -35,7 +35,8 @@ struct Record {
   ResourceUse resources;
   LoadUse loading;
   std::vector<double> shares = {};  // see rundir::Outcome
-  double seconds() const;           // between the first step and the end of the last one
+  std::optional<rundir::ModelUse> model = {};
+  double seconds() const;  // between the first step and the end of the last one
 };
 // Throws Error (ADVISE_NO_RECORD) if the report does not say where the time went; the folds of a cross-validation do.
 // `run` is the name for messages.
@@ -87,7 +88,11 @@ struct Verdict {
   std::vector<Remedy> remedies;  // the largest gain first
   // Of a step of a measured job on one thread, the longest first; empty if they were not measured.
   std::vector<OperatorUse> operators = {};
-  double peak_flops = 0, bandwidth = 0;  // of one thread of this machine: products, copies; 0: not measured
+  double peak_flops = 0, bandwidth = 0;        // of one thread of this machine: products, copies; 0: not measured
+  std::optional<rundir::ModelUse> model = {};  // of the run; nullopt: an older version has not counted it
+  // Floating-point operations a second of each lane: in forward and backward passes, and in all the time of the run. 0:
+  // not counted.
+  double flops_in_passes = 0, flops_in_all = 0;
 };
 
 // Returns the verdict on a run. There are lanes, and time passed between start and end; all numbers are finite and none

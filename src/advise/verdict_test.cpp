@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "advise/advise.h"
@@ -57,6 +58,52 @@ TEST(Verdict, WaitingForOtherWorkersIsCommunicationBound) {
   run.move(40, Stage::member_wait);
   run.move(15, Stage::reduction);
   EXPECT_NEAR(share_of(run.verdict(), Limit::communication), 0.55, 1e-12);
+}
+
+TEST(Verdict, CommunicationHasItsBytesAsEvidence) {
+  Recorded run;
+  run.move(60, Stage::member_wait);
+  run.resources.network = {.sent_bytes = 4'080'000'000, .received_bytes = 2'000'000'000};
+  run.model = rundir::ModelUse{.gradient_bytes = 1'000'000, .steps = 4000};
+  const Verdict verdict = run.verdict();
+  EXPECT_EQ(verdict.parts[0].evidence,
+            "sums of other workers took 60.0 s of 100.0 s; sent 1.02 times the gradients a step, 81.6MB/s, received "
+            "40.0MB/s");
+  run.model.reset();
+  EXPECT_NE(run.verdict().parts[0].evidence.find("; sent 81.6MB/s"), std::string::npos);
+}
+
+TEST(Verdict, ReadingHasItsRateAsEvidence) {
+  Recorded run;
+  run.move(55, Stage::data_wait);
+  run.resources.cpu_seconds = 45;
+  run.loading.read_bytes = 600'000'000;  // in 50 s
+  EXPECT_EQ(run.verdict().parts[0].evidence, "the lanes waited for samples 55.0 s of 100.0 s; read 12.0MB/s");
+}
+
+TEST(Verdict, TheModelHasItsLayersAndItsSpeed) {
+  Recorded run;
+  run.move(20, Stage::loop);
+  run.model = rundir::ModelUse{
+      .layers = {{"conv1", 8, 6e9, 2e6, 1728}, {"fc\x1b", 8, 2e9, 4e6, 5130}, {"relu 8x64", 8, 0, 1e3}},
+      .flops_per_step = 8e9,
+      .steps = 100,
+      .flops = 8e11};
+  Verdict verdict = run.verdict();
+  EXPECT_NEAR(verdict.flops_in_passes, 8e11 / 80, 1);
+  EXPECT_NEAR(verdict.flops_in_all, 8e11 / 100, 1);
+  const std::string text = verdict_text(verdict, run.time);
+  EXPECT_NE(text.find("a step takes 8.00GFLOP; a lane made 10.0GFLOP/s in forward and backward passes, 8.00GFLOP/s in "
+                      "all its time\n   75.0 %  conv1: 6.00GFLOP, 2.00MB, 1.73k parameters\n   25.0 %  fc?: "),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("relu"), std::string::npos) << "it takes no operations";
+  verdict.peak_flops = 40e9;
+  EXPECT_NE(verdict_text(verdict, run.time).find("10.0GFLOP/s (25 % of the peak)"), std::string::npos);
+  const auto json = nlohmann::json::parse(verdict_json(verdict));
+  EXPECT_EQ(json["model"]["layers"].size(), 3U);
+  EXPECT_EQ(json["model"]["layers"][0]["parameters"], 1728);
+  EXPECT_EQ(json["model"]["flops_per_step"], 8e9);
 }
 
 TEST(Verdict, ALoneWorkerHasNoCommunication) {

@@ -7,6 +7,7 @@
 #include "advise/parts.h"
 #include "base/joined.h"
 #include "base/json_text.h"
+#include "base/printable.h"
 #include "base/short_number.h"
 
 namespace sinew::advise {
@@ -44,12 +45,23 @@ Json json_of(const Verdict& verdict) {
                                  {"seconds", json_number(use.seconds)},
                                  {"flops", json_number(use.flops)},
                                  {"bytes", json_number(use.bytes)}});
+  if (verdict.flops_in_passes > 0) {
+    Json& model = json["model"] = {{"flops_per_step", json_number(verdict.model->flops_per_step)},
+                                   {"flops_per_second", json_number(verdict.flops_in_passes)},
+                                   {"flops_per_second_overall", json_number(verdict.flops_in_all)}};
+    for (const rundir::LayerUse& layer : verdict.model->layers)
+      model["layers"].push_back({{"name", layer.name},
+                                 {"calls", layer.calls},
+                                 {"flops", json_number(layer.flops)},
+                                 {"bytes", json_number(layer.bytes)},
+                                 {"parameters", layer.parameters}});
+  }
   if (verdict.peak_flops > 0)
     json["machine"] = {{"peak_flops", json_number(verdict.peak_flops)}, {"bandwidth", json_number(verdict.bandwidth)}};
   return json;
 }
 
-constexpr size_t kOperators = 6;  // that are shown
+constexpr size_t kOperators = 6, kLayers = 6;  // that are shown
 
 double seconds_of(const std::vector<OperatorUse>& operators) {
   double seconds = 0;
@@ -84,6 +96,29 @@ std::string operators_text(const Verdict& verdict) {
   return text;
 }
 
+// What a step of the model takes, how fast the lanes computed it, and which layers it is made of.
+std::string model_text(const Verdict& verdict) {
+  if (verdict.flops_in_passes <= 0) return "";
+  const auto of_peak = [&](double flops) {
+    return verdict.peak_flops > 0 ? " (" + percent(flops / verdict.peak_flops) + " of the peak)" : "";
+  };
+  std::string text = "\na step takes " + short_count(verdict.model->flops_per_step) + "FLOP; a lane made " +
+                     short_count(verdict.flops_in_passes) + "FLOP/s" + of_peak(verdict.flops_in_passes) +
+                     " in forward and backward passes, " + short_count(verdict.flops_in_all) + "FLOP/s" +
+                     of_peak(verdict.flops_in_all) + " in all its time\n";
+  const std::vector<rundir::LayerUse>& layers = verdict.model->layers;
+  for (size_t i = 0; i < std::min(kLayers, layers.size()); ++i) {
+    const rundir::LayerUse& layer = layers[i];
+    if (layer.flops <= 0) break;
+    char line[32];
+    std::snprintf(line, sizeof line, "  %5.1f %%  ", 100 * layer.flops / verdict.model->flops_per_step);
+    text += line + printable(layer.name) + ": " + short_count(layer.flops) + "FLOP, " + short_count(layer.bytes) + "B" +
+            (layer.parameters > 0 ? ", " + short_count(static_cast<double>(layer.parameters)) + " parameters" : "") +
+            "\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
@@ -98,6 +133,7 @@ std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
                 time.lanes == 1 ? "lane" : "lanes", time.total() / static_cast<double>(time.lanes));
   text += head;
   for (const Stage stage : longest_stages(time)) text += stage_line(stage, time[stage], time.total());
+  text += model_text(verdict);
   text += operators_text(verdict);
   if (!verdict.remedies.empty()) text += "\nwhat can help\n";
   for (const Remedy& remedy : verdict.remedies)

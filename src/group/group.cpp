@@ -327,7 +327,9 @@ cluster::View Group::view() const {
 
 Counts Group::counts() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->counts;
+  Counts counts = state_->counts;
+  counts.traffic = state_->links.traffic();
+  return counts;
 }
 
 }  // namespace sinew::group

@@ -121,6 +121,7 @@ struct Counts {               // what this member has done since it began
   int64_t collectives = 0;    // collectives finished
   int64_t healed = 0;         // shards it computed because another member was lost
   double waited_seconds = 0;  // sum over all lanes: time in next_shard in which only other members had work
+  NetworkUse traffic;         // frames to and from the other members
 };
 
 // The engine of one member. Other threads deliver frames and views. Several lanes may call next_shard in parallel.

@@ -145,6 +145,7 @@ class Run {
   // ---- run_show.cpp
   void log_window(bool evaluated);
   void keep_trace(std::optional<std::string> trace);
+  void keep_accounts();
   void show(bool last);
   std::string facts_json(const report::Progress& progress) const;
 
@@ -208,16 +209,15 @@ class Run {
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
-  double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
+  double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0, next_accounts_ = 0;
   RunPace pace_;
   StepTracer tracer_;
   std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
-  double next_budget_look_ = 0, next_estimate_ = 0;
+  double next_budget_look_ = 0, next_estimate_ = 0, rate_began_ = 0, samples_per_second_ = 0;
   bool warned_of_budget_ = false;
   bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
   double next_look_ = 0;         // when to look again whether the run directory is lost
   bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
-  double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::optional<Step> shown_;     // the step of the newest progress that the reporter got
   report::Metrics logged_means_;  // of the newest window that was logged

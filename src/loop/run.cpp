@@ -112,6 +112,7 @@ void Run::loop() {
   rate_began_ = now();
   rate_samples_ = state().samples;
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
+  next_accounts_ = now() + 1;  // the first ones soon, so that whoever watches a new run sees something
   while (advance()) {
   }
   keep_trace(tracer_.end(clock_.monotonic_seconds()));

@@ -442,7 +442,10 @@ bool Run::write_report(rundir::Outcome& outcome) {
   write_page(outcome);
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
-    change_files([&](Disk& disk) { write_durably(disk, path, rundir::outcome_json(outcome)); });
+    change_files([&](Disk& disk) {
+      write_durably(disk, path, rundir::outcome_json(outcome));
+      rundir::remove_accounts(disk, options_.run_directory);
+    });
     return true;
   } catch (const DiskError& trouble) {
     reporter_->say(report::Level::error, "report_failed",

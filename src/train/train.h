@@ -100,6 +100,8 @@ class Reducer {
   virtual void give_up() {}
   // The seconds for which the lanes together have waited in next_shard for results of other workers.
   virtual double waited_seconds() const { return 0; }
+  // What this worker has exchanged with the others so far.
+  virtual NetworkUse traffic() const { return {}; }
   // The shares of a step that the members of the group have now, this worker's first; empty without a group.
   virtual std::vector<double> shares() const { return {}; }
   // Predicts whether this worker will compute this shard of a later step. Used only to load samples ahead.

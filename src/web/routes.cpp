@@ -24,7 +24,7 @@ const std::vector<Route> kRoutes = {
     {"GET", "/version", Role::kNone, api_version, "the version of the program"},
     {"GET", "/api/v1/openapi.json", Role::kNone, api_openapi, "the description of all routes in OpenAPI 3.1"},
     {"GET", "/metrics", kRead, prometheus,
-     "for Prometheus: runs by state, the newest metrics of running runs, the server's counters"},
+     "for Prometheus: runs by state, the newest metrics of running runs, what runs spend, the server's counters"},
     {"GET", "/api/v1/events", kRead, api_events,
      "the events after a given one: at once, as soon as there are any (`wait`, in seconds), or as a stream (Accept: "
      "text/event-stream; Last-Event-ID is supported)",

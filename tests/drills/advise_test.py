@@ -70,6 +70,8 @@ optimizer: {{name: sgd, lr: 0.05}}
         advice = json.loads(done.stdout)
         self.assertTrue(any(one["name"].startswith("convolution") and one["flops"] > 0 for one in advice["operators"]), advice)
         self.assertGreater(advice["machine"]["peak_flops"], 0)
+        self.assertIn("convolutions.0", [layer["name"] for layer in advice["model"]["layers"]])
+        self.assertLess(advice["model"]["flops_per_second"], 2 * advice["machine"]["peak_flops"])
         changes = {change["key"]: change for change in advice["applied"]["changes"]}
         self.assertEqual(changes["trainer.eval_interval"]["before"], "1st")
         self.assertIsInstance(advice["applied"]["measured"], float)
@@ -138,6 +140,32 @@ optimizer: {{name: sgd, lr: 0.05}}
             self.assertGreater(of_three[stage], 0, stage)
         self.assertEqual(of_one["member_wait"], 0)
         self.assertGreater(of_three["member_wait"], 0)
+
+    def test_layers_and_bytes_of_a_group(self):
+        job, steps, batch = sp.write_job(self.path, 100), 100, 32
+        reports = {}
+        for workers in (1, 3):
+            run = self.path / str(workers)
+            sp.run("train", job, "--run-dir", run, "--workers", workers, check=0)
+            reports[workers] = json.loads((run / "report.json").read_text())
+        alone, group = reports[1], reports[3]
+        self.assertEqual(alone["layers"], group["layers"], "the layers of a step do not depend on who computes it")
+        layers = {layer["name"]: layer for layer in alone["layers"]}
+        self.assertEqual(layers["convolutions.0"]["flops"], 2 * (2 * 9 * 1 * 4 * 64 * batch), "the pictures have no gradient")
+        self.assertEqual(layers["convolutions.1"]["flops"], 3 * (2 * 9 * 4 * 8 * 16 * batch))
+        self.assertEqual(layers["output"]["flops"], 3 * (2 * 8 * 2 * 2 * 5 * batch))
+        whole = alone["flops_per_step"] * alone["samples"] / batch
+        self.assertAlmostEqual(alone["attempt"]["flops"] / whole, 1, delta=1e-6)
+        self.assertLess(group["attempt"]["flops"], whole, "others have computed a part of it")
+        self.assertGreater(group["attempt"]["flops"], 0)
+        self.assertEqual((alone["resources"]["network_sent_bytes"], alone["resources"]["network_received_bytes"]), (0, 0))
+        gradients = steps * group["attempt"]["gradient_bytes"]
+        for way in ("sent", "received"):
+            self.assertGreater(group["resources"][f"network_{way}_bytes"], gradients / 10, way)
+            self.assertLess(group["resources"][f"network_{way}_bytes"], gradients * 30, way)
+        said = sp.run("advise", self.path / "1", check=0).stdout
+        self.assertRegex(said, r"a step takes \S+FLOP; a lane made \S+FLOP/s in forward and backward passes, \S+FLOP/s in all its time")
+        self.assertRegex(said, r"%  convolutions\.1: \S+FLOP, \S+B, 288 parameters")
 
     def test_there_is_no_advice_without_a_record(self):
         job = sp.write_job(self.path, 5)
