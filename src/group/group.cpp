@@ -327,9 +327,11 @@ cluster::View Group::view() const {
 
 Counts Group::counts() const {
   const std::lock_guard lock(state_->mutex);
-  Counts counts = state_->counts;
-  counts.traffic = state_->links.traffic();
-  return counts;
+  return state_->counts;
+}
+
+NetworkUse Group::traffic() const {
+  return state_->links.traffic();
 }
 
 }  // namespace sinew::group

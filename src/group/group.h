@@ -121,7 +121,6 @@ struct Counts {               // what this member has done since it began
   int64_t collectives = 0;    // collectives finished
   int64_t healed = 0;         // shards it computed because another member was lost
   double waited_seconds = 0;  // sum over all lanes: time in next_shard in which only other members had work
-  NetworkUse traffic;         // frames to and from the other members
 };
 
 // The engine of one member. Other threads deliver frames and views. Several lanes may call next_shard in parallel.
@@ -198,6 +197,8 @@ class Group {
   MemberId id() const;
   cluster::View view() const;
   Counts counts() const;
+  // The frames to and from the other members. Only while the links exist.
+  NetworkUse traffic() const;
 
  private:
   struct State;
