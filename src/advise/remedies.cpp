@@ -20,6 +20,10 @@ constexpr double kRarest = 20;             // times: a crash must not lose too m
 constexpr double kRarestInTraining = 0.1;  // the longest interval, as a part of the training
 constexpr int64_t kMostThreads = 1024;     // of data.prefetch.threads
 constexpr char kLanes[] = "trainer.lanes=";
+constexpr double kMostlyComputes = 0.5;  // the part of the time from which another arithmetic is worth a measurement
+// What bfloat16 leaves of the time of the products: nothing is known before it is measured. On processors without
+// bfloat16 in hardware the measurement chooses fp32 again.
+constexpr double kOftenLeft = 0.75, kLeastLeft = 0.35;
 constexpr double kBusy = 0.85;  // cores that are used for this part of the time leave nothing to other threads
 
 // The time that remains, as a fraction of the time before: between the two values, and probably the first.
@@ -54,6 +58,7 @@ class Remedies {
       if (!of_lanes()) of_shards();
       of_evaluations();
       of_overhead();
+      of_arithmetic();
     }
     std::ranges::stable_sort(found_, std::ranges::greater(), [](const Remedy& remedy) { return remedy.gain.expected; });
     return std::move(found_);
@@ -161,6 +166,13 @@ class Remedies {
     if (full > job_->trainer.batch_size) return;  // a shard has at least one sample
     add("let all lanes work until the end of a step", remains(1 - share(Limit::imbalance)), false,
         {"trainer.shards=" + std::to_string(full)});
+  }
+
+  void of_arithmetic() {
+    const double part = share(Limit::compute);
+    if (job_->trainer.precision != "fp32" || part < kMostlyComputes) return;
+    add("let Sinew measure which precision is the fastest",
+        {1 - part + part * kOftenLeft, 1 - part + part * kLeastLeft, 1}, false, {"trainer.precision=fastest"});
   }
 
   void of_overhead() {

@@ -237,6 +237,26 @@ TEST(Verdict, IdleCoresCouldCompute) {
   EXPECT_TRUE(judge(run, &job).remedies.empty());
 }
 
+TEST(Verdict, WhatComputesInFloat32MayHaveAFasterPrecision) {
+  Recorded run;
+  spec::Job job;
+  job.trainer.lanes = 2;
+  job.trainer.shards = 8;
+  job.trainer.precision = "fp32";
+  const Verdict verdict = judge(run, &job);
+  ASSERT_EQ(verdict.remedies.size(), 1);
+  EXPECT_EQ(verdict.remedies[0].options, std::vector<std::string>{"trainer.precision=fastest"});
+  EXPECT_FALSE(verdict.remedies[0].keeps_result);
+  EXPECT_EQ(verdict.remedies[0].gain.low, 0) << "fp32 may be the fastest";
+  for (const char* decided : {"bf16", "fastest"}) {
+    job.trainer.precision = decided;
+    EXPECT_TRUE(judge(run, &job).remedies.empty()) << decided;
+  }
+  job.trainer.precision = "fp32";
+  run.move(55, Stage::data_wait);
+  for (const Remedy& remedy : judge(run, &job).remedies) EXPECT_EQ(remedy.what.find("precision"), std::string::npos);
+}
+
 // More lanes also compute the evaluations that are left.
 TEST(Verdict, RemediesTogetherNeverTakeMoreThanThereIs) {
   const std::vector<Remedy> remedies = {{"", {2.4, 2, 3}, true, {"trainer.lanes=4"}},

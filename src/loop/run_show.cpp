@@ -106,7 +106,9 @@ std::string Run::facts_json(const report::Progress& progress) const {
                           {"total_steps", progress.total_steps},
                           {"samples", progress.samples},
                           {"samples_per_second", progress.samples_per_second},
-                          {"metrics", progress.shown}};
+                          {"metrics", progress.shown},
+                          {"precision", plan_.job.trainer.precision},
+                          {"memory_format", plan_.job.trainer.memory_format}};
   if (progress.eta_seconds >= 0) {
     facts["eta_seconds"] = progress.eta_seconds;
     facts["eta_low_seconds"] = progress.eta_low_seconds;

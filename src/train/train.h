@@ -202,6 +202,11 @@ rundir::RunLock lock_run(const std::string& run_directory);
 // Trains the job until its end, a stop or an error. Throws Error for problems that the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
+// Makes every decision of a job that a group of workers must not make one by one, and writes the run's resolved.yaml.
+// The workers then train that job. The caller holds the run's lock. Returns an exit code: 0, or that of a run that can
+// be resumed if a stop was asked for before. Throws Error as run() does.
+int decide(const RunOptions& options, Disk& disk, Clock& clock);
+
 // Describes the model of a job as it is built for the job's data: input, output, every parameter and buffer. Throws
 // Error if the model cannot be built.
 model::FileReport inspect_job(const spec::Job& job);

@@ -114,7 +114,8 @@ int run_advise(const task::Advise& task) {
   if (task.sandbox) sandbox::confine({.run_directory = scratch.path(), .memory_bytes = task.sandbox->memory_bytes});
   // the first run of a process is slower than later ones, which would look like a gain
   if (task.apply) measure(task, job, place, std::min(task.seconds, kWarmUpSeconds), "to warm up", false);
-  const train::MeasuredJob before = measure(task, job, place, task.seconds, "to measure the job", true);
+  train::MeasuredJob before = measure(task, job, place, task.seconds, "to measure the job", true);
+  if (job.trainer.precision == "fastest") before.job.trainer.precision = "fastest";  // it needs no such remedy
   advise::Verdict verdict = advise::judge(before.record, &before.job);
   verdict.operators = before.operators;
   verdict.peak_flops = before.peak_flops;
