@@ -86,8 +86,7 @@ void take_decisions(Given& given, const spec::Job& job, const std::string& calm)
   const auto decided = load_job(calm + "/resolved.yaml", {});
   if (!decided) throw Error("JOB_UNREADABLE", calm + "/resolved.yaml is not a job", "name another run with --against");
   const auto& trainer = decided->trainer;
-  for (const std::string& option : supervise::decided_options(job, trainer.precision, trainer.memory_format))
-    given.overrides.push_back(option);
+  supervise::take_decided(given.overrides, supervise::decided_options(job, trainer.precision, trainer.memory_format));
 }
 
 std::string text_of(const std::string& path) {

@@ -29,6 +29,13 @@ std::vector<std::string> decided_options(const spec::Job& job, const std::string
   return options;
 }
 
+void take_decided(std::vector<std::string>& overrides, const std::vector<std::string>& decided) {
+  for (const std::string& option : decided) {
+    std::erase(overrides, option.substr(0, option.find('=') + 1) + kMeasured);
+    overrides.push_back(option);
+  }
+}
+
 std::optional<int> decide_first(const WorkerLaunch& launch, SignalSource& signals) {
   if (rundir::is_run(launch.run_directory)) return std::nullopt;
   const WorkerStart start = decision_start(launch);

@@ -18,6 +18,9 @@ bool needs_decision(const spec::Job& job);
 std::vector<std::string> decided_options(const spec::Job& job, const std::string& precision,
                                          const std::string& memory_format);
 
+// Puts them in the place of the overrides that left it open: an option may be given only once.
+void take_decided(std::vector<std::string>& overrides, const std::vector<std::string>& decided);
+
 // Runs the worker until it has written the run's resolved.yaml, from which the group's workers take the decisions. The
 // caller holds the run's lock. Returns the exit code of the run if it ends here: a stop was asked for, or the job
 // cannot be trained (the worker has reported why). A second stop signal kills the worker. Throws Error if it cannot be

@@ -64,6 +64,16 @@ TEST_F(FirstDecision, OnlyAMeasurementIsOneForItself) {
   EXPECT_TRUE(needs_decision(job));
 }
 
+TEST_F(FirstDecision, TakesThePlaceOfTheOverridesThatLeftItOpen) {
+  spec::Job job;
+  job.trainer.precision = "fastest";
+  std::vector<std::string> overrides = {"trainer.seed=3", "trainer.precision=fastest", "trainer.memory_format=fastest"};
+  take_decided(overrides, decided_options(job, "bf16", "contiguous"));
+  EXPECT_EQ(overrides,
+            (std::vector<std::string>{"trainer.seed=3", "trainer.memory_format=fastest", "trainer.precision=bf16"}));
+  EXPECT_TRUE(decided_options(job, "", "contiguous").empty());
+}
+
 TEST_F(FirstDecision, TheGroupBeginsAfterIt) {
   EXPECT_EQ(decided_by("grep -q '\"decide\":true' $1 && touch $2/decided"), std::nullopt);
   EXPECT_TRUE(fs::exists(launch_.run_directory + "/decided"));

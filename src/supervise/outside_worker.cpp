@@ -86,7 +86,7 @@ std::optional<int> take_decisions(WorkerLaunch& launch, const spec::Job& job, do
         info ? cluster::CoordinatorClient(info->url, info->secret, kDecisionAnswerSeconds).status() : std::nullopt;
     const std::vector<std::string> decided = status ? decisions_in(status->facts, job) : std::vector<std::string>();
     if (!decided.empty()) {
-      launch.overrides.insert(launch.overrides.end(), decided.begin(), decided.end());
+      take_decided(launch.overrides, decided);
       return std::nullopt;
     }
     if (const int signal = signals.next()) return 128 + signal;

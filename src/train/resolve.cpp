@@ -12,6 +12,7 @@ namespace sinew::train {
 namespace {
 
 constexpr const char* kFastest = "fastest";
+constexpr const char* kUntilMeasured = "as with auto; a training measures it before its first step";
 
 bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
@@ -49,14 +50,17 @@ void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machi
     reasons["trainer.device"] = "the only device that this version trains on";
   }
   if (is_open(trainer.precision)) {
-    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job);
+    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job), measured = trainer.precision == kFastest;
     trainer.precision = low ? "bf16" : "fp32";
-    reasons["trainer.precision"] =
-        low ? "this device has bfloat16 multiplication in hardware" : "bfloat16 is not faster here";
+    reasons["trainer.precision"] = measured ? kUntilMeasured
+                                   : low    ? "this device has bfloat16 multiplication in hardware"
+                                            : "bfloat16 is not faster here";
   }
   if (is_open(trainer.memory_format)) {
+    const bool measured = trainer.memory_format == kFastest;
     trainer.memory_format = usual_memory_format(resolved.job, data, machine);
-    reasons["trainer.memory_format"] = "faster for this model on images of this size on this machine";
+    reasons["trainer.memory_format"] =
+        measured ? kUntilMeasured : "faster for this model on images of this size on this machine";
   }
 }
 
