@@ -11,6 +11,7 @@
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
+#include "loop/outlook.h"
 #include "loop/step_tracer.h"
 #include "rundir/rundir.h"
 
@@ -35,6 +36,11 @@ struct EnergyUse {
   double newest_watts = 0;     // the power between the last two looks at the counter
   std::mutex mutex;            // during an evaluation, guards what read_energy() writes
   bool told_of_still = false;  // the user got the warning that the counter stands still
+};
+
+struct Measured {
+  Step step;
+  EvaluationResult result;
 };
 
 class Run {
@@ -112,8 +118,11 @@ class Run {
   bool is_evaluated_at(int64_t step) const;
   std::string why_budget_ends() const;
   double unseen_load() const;
+  double evaluations_in(int64_t steps, double seconds) const;
   Range steps_and_evaluations(int64_t steps) const;
   Range seconds_to_end() const;
+  int64_t expected_last_step() const;
+  void take_outlook();
   void warn_of_short_budget();
   void estimate_last_step();
   std::optional<EvaluationResult> evaluate_in_time(data::Split split, double then);
@@ -213,7 +222,6 @@ class Run {
   StepTracer tracer_;
   std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
   double next_budget_look_ = 0, next_estimate_ = 0;
-  bool warned_of_budget_ = false;
   bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
   double next_look_ = 0;         // when to look again whether the run directory is lost
   bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
@@ -227,11 +235,7 @@ class Run {
   GoingBack going_back_;                // how often a worker that is alone went back
   bool end_is_saved_ = false;           // the last state of the run is durable
   std::string reported_trouble_;
-  std::set<std::string> reported_missing_;  // metrics about which the user got a warning
-  struct Measured {
-    Step step;
-    EvaluationResult result;
-  };
+  std::set<std::string> reported_missing_;              // metrics about which the user got a warning
   std::optional<Measured> validated_, best_validated_;  // the newest evaluation of this attempt, and the best one
   std::string unrecorded_mirror_;  // the name that the file `mirror` is to store, until this member may write
   int exit_code_ = 0;

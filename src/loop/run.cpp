@@ -434,11 +434,19 @@ bool Run::evaluate() {
   enter(Stage::loop);
   evaluation_window_.sums.clear();
   if (plan_.data.val_size > 0) pace_.evaluated(now() - began);
+  take_outlook();
   log_window(true);
   reporter_->say(
       report::Level::info, "evaluation",
       "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) + (verdict.improved ? "  (best)" : ""),
       metrics);
+  if (const std::string text = none_better_text(
+          state().outlook, options_.run_directory,
+          plan_.job.checkpoint.keep_best > 0 && plan_.job.checkpoint.monitor == state().outlook.metric);
+      !text.empty() && plan_.job.early_stopping.monitor.empty() && verdict.state.stop.empty()) {
+    state().outlook.told = true;
+    reporter_->say(report::Level::info, "none_better", text);
+  }
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && best_to_keep() > 0;
 }

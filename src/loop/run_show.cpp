@@ -91,6 +91,11 @@ void Run::show(bool last) {
       progress.eta_high_seconds = left.high;
     }
   }
+  if (const auto best = forecast_to_show(state().outlook); ends && best) {
+    progress.forecast_metric = state().outlook.metric;
+    progress.forecast_low = best->low;
+    progress.forecast_high = best->high;
+  }
   progress.shown = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {
     if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
@@ -112,6 +117,10 @@ std::string Run::facts_json(const report::Progress& progress) const {
     facts["eta_low_seconds"] = progress.eta_low_seconds;
     facts["eta_high_seconds"] = progress.eta_high_seconds;
   }
+  if (!progress.forecast_metric.empty())
+    facts["best_at_end"] = {{"metric", progress.forecast_metric},
+                            {"low", json_number(progress.forecast_low)},
+                            {"high", json_number(progress.forecast_high)}};
   return dump_json(facts);
 }
 

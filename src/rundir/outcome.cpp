@@ -146,6 +146,42 @@ Json json_of(const LoadUse& use) {
   return json;
 }
 
+constexpr NumberField<MetricForecast, double> kForecast[] = {{"best", &MetricForecast::best},
+                                                             {"low", &MetricForecast::low},
+                                                             {"high", &MetricForecast::high},
+                                                             {"none_better", &MetricForecast::none_better}};
+constexpr NumberField<MetricForecast, double> kForecastTime[] = {{"seconds_low", &MetricForecast::seconds_low},
+                                                                 {"seconds_high", &MetricForecast::seconds_high}};
+
+Json json_of(const MetricForecasts& forecasts) {
+  Json json = {{"metric", forecasts.metric}, {"made", Json::array()}};
+  if (forecasts.best) json.update({{"best", json_number(*forecasts.best)}, {"best_step", forecasts.best_step}});
+  for (const MetricForecast& one : forecasts.made) {
+    Json& made = json["made"].emplace_back(Json{{"step", one.step}, {"last_step", one.last_step}});
+    for (const auto& [name, value] : kForecast) made[name] = json_number(one.*value);
+    for (const auto& [name, value] : kForecastTime) {
+      if (one.*value >= 0) made[name] = json_number(std::round(one.*value * 1e3) / 1e3);
+    }
+  }
+  return json;
+}
+
+void read_forecasts(ObjectFields fields, std::string& wrong, MetricForecasts& forecasts) {
+  fields.text("metric", forecasts.metric);
+  double best = std::numeric_limits<double>::quiet_NaN();
+  fields.number("best", best);
+  if (!std::isnan(best)) forecasts.best = best;
+  fields.integer("best_step", forecasts.best_step);
+  for (const Json* made : fields.objects("made")) {
+    ObjectFields of_made(*made, wrong);
+    MetricForecast& one = forecasts.made.emplace_back();
+    of_made.integer("step", one.step);
+    of_made.integer("last_step", one.last_step);
+    for (const auto& [name, value] : kForecast) of_made.number(name, one.*value);
+    for (const auto& [name, value] : kForecastTime) of_made.number(name, one.*value);
+  }
+}
+
 void read_loading(ObjectFields fields, LoadUse& use) {
   for (const auto& [name, value] : kLoadCounts) fields.integer(name, use.*value);
   fields.number("read_seconds", use.read_seconds);
@@ -188,6 +224,7 @@ std::string outcome_json(const Outcome& outcome) {
   if (outcome.memory) {
     for (const auto& [name, bytes] : kMemory) json["memory_bytes"][name] = (*outcome.memory).*bytes;
   }
+  if (outcome.forecasts) json["forecasts"] = json_of(*outcome.forecasts);
   if (outcome.cost) json["cost"] = json_number(*outcome.cost);
   if (outcome.kilowatt_hours) json["energy_kwh"] = json_number(*outcome.kilowatt_hours);
   if (!outcome.error.empty()) json["error"] = outcome.error;
@@ -257,6 +294,8 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     MemoryUse& out = outcome.memory.emplace();
     for (const auto& [name, bytes] : kMemory) of_memory.integer(name, out.*bytes);
   }
+  if (const Json* forecasts = fields.object("forecasts"); forecasts != nullptr)
+    read_forecasts(ObjectFields(*forecasts, wrong), wrong, outcome.forecasts.emplace());
   for (const auto& [name, field] : {std::pair{"cost", &outcome.cost}, {"energy_kwh", &outcome.kilowatt_hours}}) {
     if (json.contains(name)) fields.number(name, field->emplace());
   }

@@ -41,6 +41,10 @@ Outcome example() {
   for (size_t i = 0; i < kLoadStages; ++i) outcome.loading->cpu_seconds[i] = 0.5 + static_cast<double>(i);
   outcome.shares = {1, 0.25};
   outcome.memory = {.program = 9, .data = 10, .parameters = 11, .optimizer = 12};
+  outcome.forecasts = {.metric = "val/loss",
+                       .made = {{1, 3, 0.9, 0.5, 0.75, 0.125, 40, 50.5}, {2, 4, 0.8, 0.625, 0.75, 0.25, -1, -1}},
+                       .best = 0.7,
+                       .best_step = 2};
   outcome.cost = 1.25;
   outcome.kilowatt_hours = 0.5;
   outcome.error = "bad \"thing\"";

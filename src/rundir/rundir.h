@@ -218,6 +218,21 @@ struct MemoryUse {
   bool operator==(const MemoryUse&) const = default;
 };
 
+// A forecast that a run made when a part of its steps was done, so that it can be compared with what came.
+struct MetricForecast {
+  int64_t step = 0, last_step = 0;             // of the forecast; of the training, as it was expected then
+  double best = 0, low = 0, high = 0;          // the best value until then; the best one at the end lies in this range
+  double none_better = 0;                      // the probability that no better value comes
+  double seconds_low = -1, seconds_high = -1;  // the whole training takes so long; < 0: not known
+  bool operator==(const MetricForecast&) const = default;
+};
+struct MetricForecasts {
+  std::string metric;
+  std::vector<MetricForecast> made;  // when about 25 %, 50 % and 75 % of the steps were done, as far as it was possible
+  std::optional<double> best;        // the best value until the end
+  int64_t best_step = 0;
+};
+
 // The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
 // removes the report of the earlier attempt.
 struct Outcome {
@@ -243,6 +258,7 @@ struct Outcome {
   // to the speed of its member. Empty if the worker was alone.
   std::vector<double> shares;
   std::optional<MemoryUse> memory;
+  std::optional<MetricForecasts> forecasts;
   // Of all attempts, if budget.cost or budget.energy limits the run.
   std::optional<double> cost, kilowatt_hours;
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
