@@ -12,6 +12,7 @@
 #include "base/load_use.h"
 #include "base/resource_use.h"
 #include "base/stage_timer.h"
+#include "forecast/forecast.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
 
@@ -35,7 +36,12 @@ struct Record {
   ResourceUse resources;
   LoadUse loading;
   std::vector<double> shares = {};  // see rundir::Outcome
-  double seconds() const;           // between the first step and the end of the last one
+  int64_t steps = 0;                // of the whole training; with `epochs`, says which epoch a step belongs to
+  double epochs = 0;
+  // All evaluations of the metric that decides, in a training that is over; empty if they are not known.
+  forecast::Monitored monitored = {};
+  std::vector<forecast::Evaluation> evaluations = {};
+  double seconds() const;  // between the first step and the end of the last one
 };
 // Throws Error (ADVISE_NO_RECORD) if the report does not say where the time went; the folds of a cross-validation do.
 // `run` is the name for messages.
@@ -68,6 +74,7 @@ struct Remedy {
   bool keeps_result = true;  // true: the model stays the same to the last bit
   // Overrides of the job file that apply the remedy ("checkpoint.interval=20m"). Empty: it is not in the job file.
   std::vector<std::string> options = {};
+  std::string effect = {};  // what it does to the model, if more than keeps_result is to be said
 };
 
 // What an operator with inputs of certain sizes took in a step: a layer of the model, or several of the same size.

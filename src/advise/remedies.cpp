@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/number_text.h"
+#include "base/short_number.h"
+
 namespace sinew::advise {
 namespace {
 
@@ -36,6 +39,10 @@ Estimate gain_of(const Rest& rest) {
   return {gain(rest.expected), gain(rest.most), gain(rest.least)};
 }
 
+std::string saved_text(double seconds) {
+  return seconds < 10 ? rounded_text(seconds, 2) + " s" : short_seconds(seconds);
+}
+
 class Remedies {
  public:
   Remedies(const Record& record, const Spent& spent, const std::vector<Part>& parts, const spec::Job* job)
@@ -54,6 +61,7 @@ class Remedies {
       if (!of_lanes()) of_shards();
       of_evaluations();
       of_overhead();
+      of_early_end();
     }
     std::ranges::stable_sort(found_, std::ranges::greater(), [](const Remedy& remedy) { return remedy.gain.expected; });
     return std::move(found_);
@@ -168,6 +176,26 @@ class Remedies {
     if (job_->trainer.drop_last) return;  // an epoch may have no larger step
     add("make larger steps, which may need another optimizer.lr; of a sample", remains(1 - part / 2), false,
         {"trainer.batch_size=" + std::to_string(2 * job_->trainer.batch_size)});
+  }
+
+  // A training without early stopping whose evaluations got no better. One with early stopping has its patience
+  // already.
+  void of_early_end() {
+    const forecast::Monitored& monitored = record_.monitored;
+    if (!job_->early_stopping.monitor.empty() || record_.steps <= 0) return;
+    const auto end = forecast::early_end(record_.evaluations, monitored);
+    if (!end) return;
+    const double done =
+        static_cast<double>(record_.evaluations[end->evaluation].step) / static_cast<double>(record_.steps);
+    if (done >= 1) return;
+    const std::string epoch = rounded_text(std::round(100 * done * record_.epochs) / 100);
+    if (add("stop after epoch " + epoch + ": 90 % likely that no better " + monitored.metric + " comes; saves " +
+                saved_text((1 - done) * record_.seconds()),
+            remains(done), false,
+            {"early_stopping.monitor=" + monitored.metric,
+             std::string("early_stopping.mode=") + (monitored.lower ? "min" : "max"),
+             "early_stopping.patience=" + std::to_string(end->patience)}))
+      found_.back().effect = "the best model stays the same, and becomes that of the run instead of the last one";
   }
 
   const Record& record_;

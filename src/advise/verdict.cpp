@@ -44,6 +44,8 @@ Record record_of(const rundir::Outcome& outcome, const std::string& run) {
   if (outcome.resources) record.resources = *outcome.resources;
   if (outcome.loading) record.loading = *outcome.loading;
   record.shares = outcome.shares;
+  record.steps = outcome.steps;
+  record.epochs = outcome.epochs;
   if (!outcome.time || !outcome.resources || !is_record(record))
     throw Error("ADVISE_NO_RECORD", run + " has no record of where its time went",
                 "advice is about a finished training: a run that made steps in its last attempt, with this version");

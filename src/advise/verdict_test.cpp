@@ -356,6 +356,51 @@ TEST(Verdict, ACrossValidationNamesAFold) {
   }
 }
 
+// A validation loss that falls for 20 evaluations and then rises for 40.
+Recorded overfitted() {
+  Recorded run;
+  run.steps = 600;
+  run.epochs = 30;
+  run.monitored = {"val/loss", true, 0};
+  for (int64_t i = 1; i <= 60; ++i) {
+    const auto x = static_cast<double>(i);
+    run.evaluations.push_back({10 * i, 1 + std::exp(-x / 5) + x / 100 + 0.001 * std::sin(5 * x), 0.1});
+  }
+  return run;
+}
+
+TEST(Verdict, ATrainingThatGotWorseCouldHaveEndedEarlier) {
+  const Recorded run = overfitted();
+  const auto best = std::ranges::min_element(run.evaluations, {}, &forecast::Evaluation::value);
+  spec::Job job;
+  const Verdict verdict = judge(run, &job);
+  ASSERT_EQ(verdict.remedies.size(), 1U);
+  const Remedy& remedy = verdict.remedies[0];
+  EXPECT_TRUE(remedy.what.starts_with("stop after epoch ")) << remedy.what;
+  EXPECT_NE(remedy.what.find(": 90 % likely that no better val/loss comes; saves "), std::string::npos) << remedy.what;
+  EXPECT_FALSE(remedy.keeps_result);
+  ASSERT_EQ(remedy.options.size(), 3U);
+  EXPECT_EQ(remedy.options[0], "early_stopping.monitor=val/loss");
+  EXPECT_EQ(remedy.options[1], "early_stopping.mode=min");
+  ASSERT_TRUE(remedy.options[2].starts_with("early_stopping.patience="));
+  const int64_t patience = std::stoll(remedy.options[2].substr(remedy.options[2].find('=') + 1));
+  const double done = static_cast<double>(best->step + 10 * patience) / 600;
+  EXPECT_NEAR(remedy.gain.expected, 1 / done - 1, 1e-9) << "patience ends it that many evaluations after the best one";
+  EXPECT_NE(verdict_text(verdict, run.time).find("the best model stays the same"), std::string::npos);
+  EXPECT_NE(verdict_json(verdict).find("\"effect\": \"the best model stays the same"), std::string::npos);
+  job.early_stopping.monitor = "val/loss";
+  EXPECT_TRUE(judge(run, &job).remedies.empty()) << "it has a patience";
+}
+
+TEST(Verdict, ATrainingThatStillGotBetterIsNotCutShort) {
+  Recorded run = overfitted();
+  for (forecast::Evaluation& one : run.evaluations) one.value = 1 + 50 / static_cast<double>(one.step);
+  const spec::Job job;
+  EXPECT_TRUE(judge(run, &job).remedies.empty());
+  run.evaluations.clear();
+  EXPECT_TRUE(judge(run, &job).remedies.empty());
+}
+
 TEST(VerdictText, EachLimitHasAName) {
   const Verdict verdict = Recorded().verdict();
   std::set<std::string_view> names;

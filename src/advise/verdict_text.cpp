@@ -38,6 +38,9 @@ Json json_of(const Verdict& verdict) {
                                 {"faster", json_of(remedy.gain)},
                                 {"keeps_result", remedy.keeps_result},
                                 {"options", remedy.options}});
+  for (size_t i = 0; i < verdict.remedies.size(); ++i) {
+    if (!verdict.remedies[i].effect.empty()) json["remedies"][i]["effect"] = verdict.remedies[i].effect;
+  }
   for (const OperatorUse& use : verdict.operators)
     json["operators"].push_back({{"name", use.name},
                                  {"calls", use.calls},
@@ -101,9 +104,11 @@ std::string verdict_text(const Verdict& verdict, const StageTimes& time) {
   text += operators_text(verdict);
   if (!verdict.remedies.empty()) text += "\nwhat can help\n";
   for (const Remedy& remedy : verdict.remedies)
-    text += "  " + remedy.what + ": " + gain_text(remedy.gain) +
-            (remedy.keeps_result ? "; the model stays the same\n" : "; changes the model\n") +
-            (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n");
+    text += "  " + remedy.what + ": " + gain_text(remedy.gain) + "; " +
+            (!remedy.effect.empty() ? remedy.effect
+             : remedy.keeps_result  ? "the model stays the same"
+                                    : "changes the model") +
+            "\n" + (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n");
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include "base/disk.h"
 #include "cli/options.h"
 #include "cli/programs.h"
+#include "report/report.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
@@ -15,11 +16,15 @@ namespace {
 int advise_run(const std::string& run, bool json) {
   Disk& disk = system_disk();
   const auto outcome = rundir::parse_outcome(rundir::report_text(disk, run)).value_or(rundir::Outcome());
-  const advise::Record record = advise::record_of(outcome, run);
+  advise::Record record = advise::record_of(outcome, run);
   const std::string file = rundir::file_in(run, rundir::kResolvedFile);
   spec::Reading resolved;
   if (disk.exists(file)) resolved = spec::read_job(read_text(disk, file), file);
   const bool known = disk.exists(file) && resolved.problems.empty();
+  if (known && outcome.status == "done") {
+    record.monitored = report::monitored_metric(resolved.job);
+    record.evaluations = report::read_evaluations_of(run, record.monitored.metric);
+  }
   const advise::Verdict verdict = advise::judge(record, known ? &resolved.job : nullptr);
   const std::string text = json ? advise::verdict_json(verdict) : advise::verdict_text(verdict, record.time);
   std::fwrite(text.data(), 1, text.size(), stdout);

@@ -62,6 +62,40 @@ optimizer: {{name: sgd, lr: 0.05}}
         self.assertEqual([option.split("=")[0] for option in threads if "prefetch" in option], ["data.prefetch.threads"])
         self.assertRegex(sp.run("advise", run, check=0).stdout, r"^input-bound \(read\), \d+ %: the lanes waited for samples .* of it to read, mostly waiting")
 
+    def test_a_training_that_overfits_learns_when_it_could_have_ended(self):
+        sp.write_idx(self.path, "train", 400, 1)
+        labels = bytearray((self.path / "train-labels").read_bytes())
+        for i in range(8, len(labels), 3):
+            labels[i] = (labels[i] + i) % 5
+        (self.path / "train-labels").write_bytes(labels)
+        (self.path / "job.yaml").write_text(f"""
+name: overfits
+model: {{name: mlp, hidden: [64]}}
+data:
+  format: idx
+  train: {{images: {self.path}/train-images, labels: {self.path}/train-labels}}
+  split: {{val: 0.3}}
+trainer: {{max_duration: 60ep, batch_size: 16, eval_interval: 1ep, precision: fp32}}
+optimizer: {{name: adamw, lr: 3e-3}}
+""")
+        long, short = self.path / "long", self.path / "short"
+        said = sp.run("train", self.path / "job.yaml", "--run-dir", long, check=0).stdout
+        self.assertEqual(said.count("90 % likely that no better val/loss comes"), 1)
+        report = sp.report(long)
+        forecasts = report["forecasts"]
+        self.assertEqual(len(forecasts["made"]), 3)
+        self.assertEqual(forecasts["best"], report["best"]["value"])
+        self.assertTrue(all(made["low"] <= made["high"] <= made["best"] for made in forecasts["made"]), forecasts)
+        self.assertIn("<h2>Forecasts</h2>", (long / "report.html").read_text())
+        advice, _ = self.advice(long)
+        remedy = next(one for one in advice["remedies"] if one["what"].startswith("stop after epoch "))
+        self.assertIn("early_stopping.monitor=val/loss", remedy["options"])
+        sp.run("train", self.path / "job.yaml", *remedy["options"], "--run-dir", short, check=0)
+        shorter = sp.report(short)
+        self.assertEqual(shorter["best"], report["best"], "the best model stays the same")
+        self.assertEqual(f"stop after epoch {shorter['epochs']:g}:", remedy["what"].split(" 90 %")[0])
+        self.assertFalse([one for one in self.advice(short)[0]["remedies"] if one["what"].startswith("stop after")])
+
     def test_a_job_is_changed_and_measured_again(self):
         job = sp.write_job(self.path, 100000)
         text = job.read_text().replace("split: {val: 0.1}", "split: {val: 0.9}  # many").replace("eval_interval: 20st", "eval_interval: 1st, eval_batch_size: 1")
