@@ -21,6 +21,7 @@ import elastic
 import fits
 import floor
 import hostile
+import kernels
 import limits
 import pipeline
 import plans
@@ -32,6 +33,7 @@ from figures import verdict, written
 
 SECTIONS = {
     "Throughput": ["mlp", "mlp64", "cnn", "cnn-auto", "resnet", "csv"],
+    "Kernels": ["kernels"],
     "Input pipeline": ["photos", "pixels", "memory"],
     "Tables": ["tables"],
     "Checks of a job": ["check"],
@@ -48,6 +50,7 @@ SECTIONS = {
 ROWS = {
     "mlp": throughput.mlp, "mlp64": throughput.mlp64, "cnn": throughput.cnn, "cnn-auto": throughput.cnn_auto,
     "resnet": throughput.resnet, "csv": throughput.csv,
+    "kernels": kernels.kernels,
     "photos": pipeline.photos, "pixels": pipeline.pixels, "memory": pipeline.memory,
     "tables": tables.tables,
     "check": check_faults.faults,
@@ -70,6 +73,8 @@ NOTES = {
     "Input pipeline": "One thread on one core loads batches of 64 in random order: decoded, scaled to 224 x 224, normalised. The files are in the page cache. "
                       "Ratios: samples a second of Sinew over the peer's, the median over rounds in which both take turns. The 50 GB are tars with holes: "
                       "they take no space on the disk, but are read and cached like others.",
+    "Kernels": "Ratios: the time of libtorch's kernel over that of the one that takes its place (`src/model/vision_kernels.h`), the medians of rounds in "
+               "which both take turns, on 16 images (the usual shard of a batch of 128).",
     "Tables": "Rank 1 is best. scikit-learn's MLP gets standardised inputs and targets; tuned: the best of 30 random trials. "
               "Measured: `sinew init TABLE --time-limit TIME`, then `sinew train` and `sinew predict`. The target is the better rank of "
               "HistGradientBoosting with its defaults and of the tuned MLP. The tables come with scikit-learn, statsmodels and vega_datasets, "

@@ -114,14 +114,20 @@ def logging(folder, quick):
 
 
 def accounting(folder, quick):
-    """Measures what it costs that the lanes say what they spend their time on: the time to enter a stage, times the stages
-    of a step."""
+    """Measures what it costs that a run accounts for its time and for the machine: the lanes enter stages in each step, the
+    layers of one shard are counted, and the leader publishes what it has spent."""
     steps, rounds = 3000, 3 if quick else 7
     job = jobs.write_job(folder, "mlp64")
     step_us = sorted(1e6 * run_seconds(job, f"trainer.max_duration={steps}st") / steps for _ in range(rounds))[rounds // 2]
-    enter_ns = float(subprocess.run([contestants.BIN / "stage_loop"], capture_output=True, text=True, check=True, timeout=60).stdout)
+    with tempfile.TemporaryDirectory() as scratch:
+        printed = subprocess.run([contestants.BIN / "accounting_loop", scratch], capture_output=True, text=True, check=True, timeout=60).stdout
+    enter_ns, publish_us, count_us = map(float, printed.split())
     # train/engine.cpp: four stages in each shard; on each lane two around the shards, one after the sum, two in the optimizer
     # and ten of the step thread. It is a bound: for those ten, all lanes together read the clock once.
     entries = 4 * 8 + 15 * contestants.LANES
-    return [figure("accounting of a run's time by stage, of its CPU time, %", 100 * entries * enter_ns / 1e3 / step_us, 0.5, low=True,
-                   detail=f"{jobs.JOBS['mlp64'].title}: {entries} entries of {enter_ns:.0f} ns in a step of {step_us:.0f} µs")]
+    parts = [entries * enter_ns / 1e3 / step_us,
+             publish_us / (5e6 * contestants.LANES),  # loop/run_show.cpp: every 5 seconds
+             count_us / (steps * step_us)]  # once in a run, here of 3000 steps
+    return [figure("accounting of a run's time, use of the machine and layers, of its CPU time, %", 100 * sum(parts), 0.5, low=True,
+                   detail=f"{jobs.JOBS['mlp64'].title}: {entries} entries of {enter_ns:.0f} ns in a step of {step_us:.0f} µs; "
+                          f"{publish_us:.0f} µs every 5 s to publish; {count_us:.0f} µs once to count the layers")]

@@ -10,5 +10,5 @@ if [ -z "${SINEW_PYTHON:-}" ]; then
     cp bench/requirements.txt build/reference/bench-ready
   fi
 fi
-cmake --build build/release --target bare_loop program_loop reduction_loop comparison_loop stage_loop input_loop hpo store_bench web_bench -- --quiet
+cmake --build build/release --target bare_loop program_loop reduction_loop comparison_loop kernel_loop accounting_loop input_loop hpo store_bench web_bench -- --quiet
 exec "$SINEW_PYTHON" bench/compare.py "$@"

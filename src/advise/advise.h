@@ -13,6 +13,7 @@
 #include "base/load_use.h"
 #include "base/resource_use.h"
 #include "base/stage_timer.h"
+#include "forecast/forecast.h"
 #include "rundir/rundir.h"
 #include "spec/spec.h"
 
@@ -50,7 +51,13 @@ struct Record {
   // Of a step of a measured job on one thread, the longest first; empty if they were not measured.
   std::vector<OperatorUse> operators = {};
   double peak_flops = 0, bandwidth = 0;  // of one thread of this machine: products, copies; 0: not measured
-  double seconds() const;                // between the first step and the end of the last one
+  std::optional<rundir::ModelUse> model = {};
+  int64_t steps = 0;  // of the whole training; with `epochs`, says which epoch a step belongs to
+  double epochs = 0;
+  // All evaluations of the metric that decides, in a training that is over; empty if they are not known.
+  forecast::Monitored monitored = {};
+  std::vector<forecast::Evaluation> evaluations = {};
+  double seconds() const;  // between the first step and the end of the last one
 };
 // Throws Error (ADVISE_NO_RECORD) if the report does not say where the time went; the folds of a cross-validation do.
 // `run` is the name for messages.
@@ -88,6 +95,7 @@ struct Remedy {
   bool keeps_result = true;  // true: the model stays the same to the last bit
   // Overrides of the job file that apply the remedy ("checkpoint.interval=20m"). Empty: it is not in the job file.
   std::vector<std::string> options = {};
+  std::string effect = {};  // what it does to the model, if more than keeps_result is to be said
 };
 
 struct Verdict {
@@ -99,7 +107,11 @@ struct Verdict {
   std::vector<OperatorUse> operators = {};
   std::vector<ConditionTime> experiments = {};
   double peak_flops = 0, bandwidth = 0;
-  double samples_per_second = 0;  // of a measured job; 0: not measured
+  double samples_per_second = 0;               // of a measured job; 0: not measured
+  std::optional<rundir::ModelUse> model = {};  // of the run; nullopt: an older version has not counted it
+  // Floating-point operations a second of each lane: in forward and backward passes, and in all the time of the run. 0:
+  // not counted.
+  double flops_in_passes = 0, flops_in_all = 0;
 };
 
 // Returns the verdict on a run. There are lanes, and time passed between start and end; all numbers are finite and none

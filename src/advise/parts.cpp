@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/short_number.h"
+
 namespace sinew::advise {
 namespace {
 
@@ -47,6 +49,32 @@ std::string evidence_of_loading(const LoadUse& loading) {
   return text + std::string(waits ? ", mostly waiting" : "");
 }
 
+std::string rate(double bytes, double seconds) {
+  return short_count(bytes / seconds) + "B/s";
+}
+
+// What the run read from files. Data that lie in memory are not read again.
+std::string evidence_of_reading(const Record& record) {
+  const auto bytes = static_cast<double>(record.loading.read_bytes);
+  return bytes > 0 ? "; read " + rate(bytes, record.seconds()) : "";
+}
+
+// What this worker sent, beside the sums of the gradients that each worker needs once a step.
+std::string evidence_of_network(const Record& record) {
+  const auto sent = static_cast<double>(record.resources.network.sent_bytes),
+             received = static_cast<double>(record.resources.network.received_bytes);
+  if (sent + received <= 0) return "";
+  std::string text = "; sent ";
+  const double gradients =
+      record.model ? static_cast<double>(record.model->gradient_bytes) * static_cast<double>(record.model->steps) : 0;
+  if (gradients > 0) {
+    char times[48];
+    std::snprintf(times, sizeof times, "%.2f times the gradients a step, ", sent / gradients);
+    text += times;
+  }
+  return text + rate(sent, record.seconds()) + ", received " + rate(received, record.seconds());
+}
+
 std::string evidence_of_shares(const std::vector<double>& shares) {
   const double fastest = std::ranges::max(shares);
   std::string text = "; the workers' speeds are as";
@@ -59,15 +87,12 @@ std::string evidence_of_shares(const std::vector<double>& shares) {
 }
 
 std::string evidence_of_memory(const StepRatio& ratio) {
-  char text[128];
-  std::snprintf(text, sizeof text, "; beside threads that read memory, a step took %.2f times as long (%.2f to %.2f)",
-                ratio.expected, ratio.low, ratio.high);
+  char text[160];
+  std::snprintf(
+      text, sizeof text,
+      "; beside threads that read memory, a step took %.2f times as long as beside threads that compute (%.2f to %.2f)",
+      ratio.expected, ratio.low, ratio.high);
   return text;
-}
-
-bool is_ratio(const StepRatio& ratio) {
-  constexpr double kMost = 1e9;
-  return ratio.low > 0 && ratio.low <= ratio.expected && ratio.expected <= ratio.high && ratio.high <= kMost;
 }
 
 // The stage of computing that took most.
@@ -78,6 +103,13 @@ Stage longest_of_model(const StageTimes& time) {
 
 bool is_amount(double value) {
   return std::isfinite(value) && value >= 0;
+}
+
+bool is_model_use(const rundir::ModelUse& use) {
+  return is_amount(use.flops_per_step) && is_amount(use.flops) && use.gradient_bytes >= 0 && use.steps >= 0 &&
+         std::ranges::all_of(use.layers, [](const rundir::LayerUse& layer) {
+           return is_amount(layer.flops) && is_amount(layer.bytes) && layer.calls >= 0 && layer.parameters >= 0;
+         });
 }
 
 }  // namespace
@@ -111,7 +143,11 @@ double straggling(const std::vector<double>& shares) {
 std::optional<StepRatio> ratio_of(const Record& record, Condition condition) {
   const auto found = std::ranges::find(record.experiments, condition, &ConditionTime::condition);
   if (found == record.experiments.end() || found->steps <= 0) return std::nullopt;
-  return found->ratio;
+  const StepRatio& ratio = found->ratio;
+  constexpr double kMost = 1e9;  // the figures come from a file, which may hold any
+  const bool possible =
+      ratio.low > 0 && ratio.low <= ratio.expected && ratio.expected <= ratio.high && ratio.high <= kMost;
+  return possible ? std::optional(ratio) : std::nullopt;
 }
 
 double waiting_for_memory(const Record& record) {
@@ -154,7 +190,8 @@ std::vector<Part> parts_of(const Record& record, const Spent& spent) {
   // while one member is slow, the others wait for its results
   const double slow_wait = lost > 0 ? time[Stage::member_wait] : 0;
   const double exchange = time[Stage::member_wait] - slow_wait + (alone ? 0 : sums);
-  add(Limit::input, time[Stage::data_wait] * runs, "the lanes waited for samples", evidence_of_loading(record.loading),
+  add(Limit::input, time[Stage::data_wait] * runs, "the lanes waited for samples",
+      evidence_of_loading(record.loading) + evidence_of_reading(record),
       cost_of(record.loading) > 0 ? name_of(slowest_stage(record.loading)) : "");
   const double computing = model * (1 - lost) * runs, memory = waiting_for_memory(record);
   const double calls = computing * cost_of_calls(record), work = computing - calls;
@@ -163,7 +200,7 @@ std::vector<Part> parts_of(const Record& record, const Spent& spent) {
       memory > 0 ? evidence_of_memory(*ratio_of(record, Condition::memory_busy)) : "");
   add(Limit::memory, spent.memory, "threads waited for memory",
       "; " + std::to_string(record.resources.major_faults) + " pages were read from a disk again");
-  add(Limit::communication, exchange * runs, "sums of other workers took");
+  add(Limit::communication, exchange * runs, "sums of other workers took", evidence_of_network(record));
   add(Limit::straggler, (model * lost + slow_wait) * runs, "work that a slow worker leaves to this one took",
       lost > 0 ? evidence_of_shares(record.shares) : "");
   add(Limit::imbalance, time[Stage::imbalance] * runs, "lanes waited for the other lanes");
@@ -201,10 +238,8 @@ bool is_record(const Record& record) {
          is_amount(used.memory_stalled_seconds) && is_amount(used.memory_stopped_seconds) && used.major_faults >= 0 &&
          std::ranges::all_of(record.loading.cpu_seconds, is_amount) && is_amount(record.loading.read_seconds) &&
          std::isfinite(cost_of(record.loading)) && record.loading.samples >= 0 && record.loading.threads >= 0 &&
-         std::ranges::all_of(record.experiments,
-                             [](const ConditionTime& found) {
-                               return is_amount(found.seconds) && found.steps >= 0 && is_ratio(found.ratio);
-                             }) &&
+         record.loading.read_bytes >= 0 && used.network.sent_bytes >= 0 && used.network.received_bytes >= 0 &&
+         (!record.model || is_model_use(*record.model)) &&
          std::ranges::all_of(record.shares, [](double share) { return is_amount(share) && share < 1e100; });
 }
 

@@ -8,6 +8,9 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/number_text.h"
+#include "base/short_number.h"
+
 namespace sinew::advise {
 namespace {
 
@@ -23,13 +26,16 @@ constexpr double kManyEvaluations = 0.15;
 constexpr double kRarest = 20;             // times: a crash must not lose too much, and a curve needs its points
 constexpr double kRarestInTraining = 0.1;  // the longest interval, as a part of the training
 constexpr int64_t kMostThreads = 1024;     // of data.prefetch.threads
-constexpr double kMuchComputing = 0.5;     // the part of the time from which another model is worth a thought
+constexpr double kMuchComputing = 0.5;     // the part of the time from which other arithmetic is worth a thought
 constexpr int64_t kSmallestImage = 32;
 constexpr std::array<std::string_view, 5> kActivations = {"gelu", "tanh", "silu", "elu", "mish"};
 constexpr char kLanes[] = "trainer.lanes=";
+// What bfloat16 leaves of the time of the products: nothing is known before it is measured. On processors without
+// bfloat16 in hardware the measurement chooses fp32 again.
+constexpr double kOftenLeft = 0.75, kLeastLeft = 0.35;
 constexpr double kBusy = 0.85;  // cores that are used for this part of the time leave nothing to other threads
 
-// What was measured in the run differs less from what a remedy does than what is computed.
+// A measured effect predicts a gain better than a computed one.
 constexpr double kErrorOfExperiment = 0.08;
 
 // The time that remains, as a fraction of the time before: between the two values, and probably the first.
@@ -48,6 +54,10 @@ Estimate gain_of(const Rest& rest) {
 
 Rest measured(const StepRatio& ratio) {
   return {ratio.expected, ratio.low * (1 - kErrorOfExperiment), ratio.high * (1 + kErrorOfExperiment)};
+}
+
+std::string saved_text(double seconds) {
+  return seconds < 10 ? rounded_text(seconds, 2) + " s" : short_seconds(seconds);
 }
 
 class Remedies {
@@ -71,6 +81,8 @@ class Remedies {
       if (!of_lanes()) of_shards();
       of_evaluations();
       of_overhead();
+      of_arithmetic();
+      of_early_end();
     }
     std::ranges::stable_sort(found_, std::ranges::greater(), [](const Remedy& remedy) { return remedy.gain.expected; });
     if (job_ != nullptr) of_model();
@@ -105,7 +117,8 @@ class Remedies {
   // While the lanes wait for samples, the loaders read or compute. They compute on the same cores as the lanes.
   void of_input() {
     const LoadUse& loading = record_.loading;
-    const auto ready = ratio_of(record_, Condition::samples_ready);
+    auto ready = ratio_of(record_, Condition::samples_ready);
+    if (ready && ready->high >= 1) ready.reset();  // no more than noise
     const Rest rest =
         ready ? measured({std::min(1.0, ready->expected), ready->low, ready->high}) : remains(1 - share(Limit::input));
     const double without = rest.expected, cores = record_.resources.cores,
@@ -237,11 +250,38 @@ class Remedies {
     return all > 0 ? found / all : 0;
   }
 
+  void of_arithmetic() {
+    const double part = share(Limit::compute) + share(Limit::bandwidth);
+    if (job_->trainer.precision != "fp32" || part < kMuchComputing) return;
+    add("let Sinew measure which precision is the fastest",
+        {1 - part + part * kOftenLeft, 1 - part + part * kLeastLeft, 1}, false, {"trainer.precision=fastest"});
+  }
+
   void of_overhead() {
     const double part = share(Limit::overhead);
     if (job_->trainer.drop_last) return;  // an epoch may have no larger step
     add("make larger steps, which may need another optimizer.lr; of a sample", remains(1 - part / 2), false,
         {"trainer.batch_size=" + std::to_string(2 * job_->trainer.batch_size)});
+  }
+
+  // A training without early stopping whose evaluations got no better. One with early stopping has its patience
+  // already.
+  void of_early_end() {
+    const forecast::Monitored& monitored = record_.monitored;
+    if (!job_->early_stopping.monitor.empty() || record_.steps <= 0) return;
+    const auto end = forecast::early_end(record_.evaluations, monitored);
+    if (!end) return;
+    const double done =
+        static_cast<double>(record_.evaluations[end->evaluation].step) / static_cast<double>(record_.steps);
+    if (done >= 1) return;
+    const std::string epoch = rounded_text(std::round(100 * done * record_.epochs) / 100);
+    if (add("stop after epoch " + epoch + ": 90 % likely that no better " + monitored.metric + " comes; saves " +
+                saved_text((1 - done) * record_.seconds()),
+            remains(done), false,
+            {"early_stopping.monitor=" + monitored.metric,
+             std::string("early_stopping.mode=") + (monitored.lower ? "min" : "max"),
+             "early_stopping.patience=" + std::to_string(end->patience)}))
+      found_.back().effect = "the best model stays the same, and becomes that of the run instead of the last one";
   }
 
   const Record& record_;

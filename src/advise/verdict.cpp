@@ -34,6 +34,12 @@ Verdict judge(const Record& record, const spec::Job* job) {
   for (const Part& part : verdict.parts) {
     if (verdict.limits.empty() || part.share >= kWorthSaying) verdict.limits.push_back(part.limit);
   }
+  const double passes = record.time[Stage::forward] + record.time[Stage::backward];
+  if (record.model && record.model->flops > 0 && passes > 0) {
+    verdict.flops_in_passes = record.model->flops / passes;
+    verdict.flops_in_all = record.model->flops / of_lanes.all;
+  }
+  verdict.model = record.model;
   verdict.remedies = remedies_of(record, of_lanes, verdict.parts, job);
   return verdict;
 }
@@ -59,6 +65,9 @@ Record record_of(const rundir::Outcome& outcome, const std::string& run) {
   if (outcome.loading) record.loading = *outcome.loading;
   record.shares = outcome.shares;
   record.experiments = outcome.experiments;
+  record.model = outcome.model;
+  record.steps = outcome.steps;
+  record.epochs = outcome.epochs;
   if (!outcome.time || !outcome.resources || !is_record(record))
     throw Error("ADVISE_NO_RECORD", run + " has no record of where its time went",
                 "advice is about a finished training: a run that made steps in its last attempt, with this version");

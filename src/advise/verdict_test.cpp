@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "advise/advise.h"
@@ -116,11 +117,108 @@ TEST(Verdict, OfComputingItNamesWhatOtherModelsWouldTake) {
   for (const Remedy& remedy : judge(run, &job).remedies) EXPECT_TRUE(remedy.options.empty()) << remedy.what;
 }
 
+TEST(Verdict, ARatioThatCannotBeSaysNothing) {
+  Recorded run;
+  for (const StepRatio& ratio :
+       {StepRatio{2, 0, 3}, StepRatio{2, 2.5, 3}, StepRatio{2, 1, NAN}, StepRatio{INFINITY, 1, INFINITY}}) {
+    run.experiments = {{Condition::memory_busy, 24, 0.1, ratio}};
+    EXPECT_EQ(share_of(run.verdict(), Limit::bandwidth), 0);
+  }
+}
+
+TEST(Verdict, ReadySamplesThatGainNoMoreThanNoiseAreNoRemedy) {
+  Recorded run;
+  run.experiments = {found(Condition::usual, 1, 0), found(Condition::samples_ready, 0.94, 0.07)};
+  EXPECT_TRUE(run.verdict().remedies.empty());
+}
+
+TEST(Verdict, WhatCameBetweenTwoRecordsSaysWhatLimitsNow) {
+  Recorded earlier;
+  earlier.loading.samples = 10;
+  Record later = earlier;
+  later.time[Stage::data_wait] += 30;
+  later.time[Stage::forward] += 10;
+  later.resources.cpu_seconds += 10;
+  later.loading.samples = 25;
+  const auto now = between(earlier, later);
+  ASSERT_TRUE(now);
+  EXPECT_DOUBLE_EQ(now->seconds(), 20);
+  EXPECT_EQ(now->loading.samples, 15);
+  EXPECT_EQ(judge(*now).limits, (std::vector{Limit::input, Limit::compute}));
+  EXPECT_FALSE(between(earlier, earlier)) << "nothing came between them";
+  later.time.lanes = 1;
+  EXPECT_FALSE(between(earlier, later)) << "another attempt";
+}
+
+TEST(VerdictText, OffersWhatARunThatTrainsCanBeAskedFor) {
+  Recorded run;
+  run.move(40, Stage::checkpoint);
+  spec::Job job;
+  for (const auto& [interval, command] : {std::pair{"10st", "now: sinew control runs/a checkpoint.interval="},
+                                          {"1m", "now: sinew control runs/a checkpoint.interval="},
+                                          {"1ep", ""}}) {
+    job.checkpoint.interval = interval;
+    job.trainer.max_duration = {1000, spec::Duration::Unit::epochs};
+    const Verdict verdict = judge(run, &job);
+    EXPECT_EQ(verdict_text(verdict, run.time).find("now:"), std::string::npos) << "it has ended";
+    const std::string text = verdict_text(verdict, run.time, "runs/a");
+    EXPECT_NE(text.find("    checkpoint.interval="), std::string::npos) << text;
+    EXPECT_EQ(text.find("now:") != std::string::npos, *command != 0) << text;
+    EXPECT_NE(text.find(command), std::string::npos) << text;
+  }
+}
+
 TEST(Verdict, WaitingForOtherWorkersIsCommunicationBound) {
   Recorded run;
   run.move(40, Stage::member_wait);
   run.move(15, Stage::reduction);
   EXPECT_NEAR(share_of(run.verdict(), Limit::communication), 0.55, 1e-12);
+}
+
+TEST(Verdict, CommunicationHasItsBytesAsEvidence) {
+  Recorded run;
+  run.move(60, Stage::member_wait);
+  run.resources.network = {.sent_bytes = 4'080'000'000, .received_bytes = 2'000'000'000};
+  run.model = rundir::ModelUse{.gradient_bytes = 1'000'000, .steps = 4000};
+  const Verdict verdict = run.verdict();
+  EXPECT_EQ(verdict.parts[0].evidence,
+            "sums of other workers took 60.0 s of 100.0 s; sent 1.02 times the gradients a step, 81.6MB/s, received "
+            "40.0MB/s");
+  run.model.reset();
+  EXPECT_NE(run.verdict().parts[0].evidence.find("; sent 81.6MB/s"), std::string::npos);
+}
+
+TEST(Verdict, ReadingHasItsRateAsEvidence) {
+  Recorded run;
+  run.move(55, Stage::data_wait);
+  run.resources.cpu_seconds = 45;
+  run.loading.read_bytes = 600'000'000;  // in 50 s
+  EXPECT_EQ(run.verdict().parts[0].evidence, "the lanes waited for samples 55.0 s of 100.0 s; read 12.0MB/s");
+}
+
+TEST(Verdict, TheModelHasItsLayersAndItsSpeed) {
+  Recorded run;
+  run.move(20, Stage::loop);
+  run.model = rundir::ModelUse{
+      .layers = {{"conv1", 8, 6e9, 2e6, 1728}, {"fc\x1b", 8, 2e9, 4e6, 5130}, {"relu 8x64", 8, 0, 1e3}},
+      .flops_per_step = 8e9,
+      .steps = 100,
+      .flops = 8e11};
+  Verdict verdict = run.verdict();
+  EXPECT_NEAR(verdict.flops_in_passes, 8e11 / 80, 1);
+  EXPECT_NEAR(verdict.flops_in_all, 8e11 / 100, 1);
+  const std::string text = verdict_text(verdict, run.time);
+  EXPECT_NE(text.find("a step takes 8.00GFLOP; a lane made 10.0GFLOP/s in forward and backward passes, 8.00GFLOP/s in "
+                      "all its time\n   75.0 %  conv1: 6.00GFLOP, 2.00MB, 1.73k parameters\n   25.0 %  fc?: "),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("relu"), std::string::npos) << "it takes no operations";
+  verdict.peak_flops = 40e9;
+  EXPECT_NE(verdict_text(verdict, run.time).find("10.0GFLOP/s (25 % of the peak)"), std::string::npos);
+  const auto json = nlohmann::json::parse(verdict_json(verdict));
+  EXPECT_EQ(json["model"]["layers"].size(), 3U);
+  EXPECT_EQ(json["model"]["layers"][0]["parameters"], 1728);
+  EXPECT_EQ(json["model"]["flops_per_step"], 8e9);
 }
 
 TEST(Verdict, ALoneWorkerHasNoCommunication) {
@@ -305,6 +403,26 @@ TEST(Verdict, IdleCoresCouldCompute) {
   EXPECT_TRUE(to_apply(judge(run, &job), true).empty());
 }
 
+TEST(Verdict, WhatComputesInFloat32MayHaveAFasterPrecision) {
+  Recorded run;
+  spec::Job job;
+  job.trainer.lanes = 2;
+  job.trainer.shards = 8;
+  job.trainer.precision = "fp32";
+  const Verdict verdict = judge(run, &job);
+  ASSERT_EQ(verdict.remedies.size(), 1);
+  EXPECT_EQ(verdict.remedies[0].options, std::vector<std::string>{"trainer.precision=fastest"});
+  EXPECT_FALSE(verdict.remedies[0].keeps_result);
+  EXPECT_EQ(verdict.remedies[0].gain.low, 0) << "fp32 may be the fastest";
+  for (const char* decided : {"bf16", "fastest"}) {
+    job.trainer.precision = decided;
+    EXPECT_TRUE(judge(run, &job).remedies.empty()) << decided;
+  }
+  job.trainer.precision = "fp32";
+  run.move(55, Stage::data_wait);
+  for (const Remedy& remedy : judge(run, &job).remedies) EXPECT_EQ(remedy.what.find("precision"), std::string::npos);
+}
+
 // More lanes also compute the evaluations that are left.
 TEST(Verdict, RemediesTogetherNeverTakeMoreThanThereIs) {
   const std::vector<Remedy> remedies = {{"", {2.4, 2, 3}, true, {"trainer.lanes=4"}},
@@ -422,6 +540,51 @@ TEST(Verdict, ACrossValidationNamesAFold) {
   } catch (const Error& error) {
     EXPECT_EQ(error.hint, "sinew advise runs/x/trials/00000");
   }
+}
+
+// A validation loss that falls for 20 evaluations and then rises for 40.
+Recorded overfitted() {
+  Recorded run;
+  run.steps = 600;
+  run.epochs = 30;
+  run.monitored = {"val/loss", true, 0};
+  for (int64_t i = 1; i <= 60; ++i) {
+    const auto x = static_cast<double>(i);
+    run.evaluations.push_back({10 * i, 1 + std::exp(-x / 5) + x / 100 + 0.001 * std::sin(5 * x), 0.1});
+  }
+  return run;
+}
+
+TEST(Verdict, ATrainingThatGotWorseCouldHaveEndedEarlier) {
+  const Recorded run = overfitted();
+  const auto best = std::ranges::min_element(run.evaluations, {}, &forecast::Evaluation::value);
+  spec::Job job;
+  const Verdict verdict = judge(run, &job);
+  ASSERT_EQ(verdict.remedies.size(), 1U);
+  const Remedy& remedy = verdict.remedies[0];
+  EXPECT_TRUE(remedy.what.starts_with("stop after epoch ")) << remedy.what;
+  EXPECT_NE(remedy.what.find(": 90 % likely that no better val/loss comes; saves "), std::string::npos) << remedy.what;
+  EXPECT_FALSE(remedy.keeps_result);
+  ASSERT_EQ(remedy.options.size(), 3U);
+  EXPECT_EQ(remedy.options[0], "early_stopping.monitor=val/loss");
+  EXPECT_EQ(remedy.options[1], "early_stopping.mode=min");
+  ASSERT_TRUE(remedy.options[2].starts_with("early_stopping.patience="));
+  const int64_t patience = std::stoll(remedy.options[2].substr(remedy.options[2].find('=') + 1));
+  const double done = static_cast<double>(best->step + 10 * patience) / 600;
+  EXPECT_NEAR(remedy.gain.expected, 1 / done - 1, 1e-9) << "patience ends it that many evaluations after the best one";
+  EXPECT_NE(verdict_text(verdict, run.time).find("the best model stays the same"), std::string::npos);
+  EXPECT_NE(verdict_json(verdict).find("\"effect\": \"the best model stays the same"), std::string::npos);
+  job.early_stopping.monitor = "val/loss";
+  EXPECT_TRUE(judge(run, &job).remedies.empty()) << "it has a patience";
+}
+
+TEST(Verdict, ATrainingThatStillGotBetterIsNotCutShort) {
+  Recorded run = overfitted();
+  for (forecast::Evaluation& one : run.evaluations) one.value = 1 + 50 / static_cast<double>(one.step);
+  const spec::Job job;
+  EXPECT_TRUE(judge(run, &job).remedies.empty());
+  run.evaluations.clear();
+  EXPECT_TRUE(judge(run, &job).remedies.empty());
 }
 
 TEST(VerdictText, EachLimitHasAName) {

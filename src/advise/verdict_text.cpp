@@ -45,6 +45,9 @@ Json json_of(const Verdict& verdict) {
                                    {"ratio", json_number(found.ratio.expected)},
                                    {"low", json_number(found.ratio.low)},
                                    {"high", json_number(found.ratio.high)}});
+  for (size_t i = 0; i < verdict.remedies.size(); ++i) {
+    if (!verdict.remedies[i].effect.empty()) json["remedies"][i]["effect"] = verdict.remedies[i].effect;
+  }
   for (const OperatorUse& use : verdict.operators)
     json["operators"].push_back({{"name", use.name},
                                  {"calls", use.calls},
@@ -52,6 +55,17 @@ Json json_of(const Verdict& verdict) {
                                  {"flops", json_number(use.flops)},
                                  {"bytes", json_number(use.bytes)}});
   if (verdict.samples_per_second > 0) json["samples_per_second"] = json_number(verdict.samples_per_second);
+  if (verdict.flops_in_passes > 0) {
+    Json& model = json["model"] = {{"flops_per_step", json_number(verdict.model->flops_per_step)},
+                                   {"flops_per_second", json_number(verdict.flops_in_passes)},
+                                   {"flops_per_second_overall", json_number(verdict.flops_in_all)}};
+    for (const rundir::LayerUse& layer : verdict.model->layers)
+      model["layers"].push_back({{"name", layer.name},
+                                 {"calls", layer.calls},
+                                 {"flops", json_number(layer.flops)},
+                                 {"bytes", json_number(layer.bytes)},
+                                 {"parameters", layer.parameters}});
+  }
   if (verdict.peak_flops > 0)
     json["machine"] = {{"peak_flops", json_number(verdict.peak_flops)}, {"bandwidth", json_number(verdict.bandwidth)}};
   return json;
@@ -66,7 +80,7 @@ std::string experiments_text(const Verdict& verdict) {
   return text;
 }
 
-constexpr size_t kOperators = 6;  // that are shown
+constexpr size_t kOperators = 6, kLayers = 6;  // that are shown
 
 double seconds_of(const std::vector<OperatorUse>& operators) {
   double seconds = 0;
@@ -105,8 +119,36 @@ std::string operators_text(const Verdict& verdict) {
 std::string control_of(const Remedy& remedy, const std::string& running) {
   if (running.empty() || !remedy.keeps_result || remedy.options.size() != 1) return "";
   const std::string& option = remedy.options[0];
-  const bool can = option.starts_with("checkpoint.interval=") || option.starts_with("data.prefetch.threads=");
+  const auto interval = spec::parse_duration(option.substr(option.find('=') + 1));
+  using Unit = spec::Duration::Unit;
+  // a command does not know how long an epoch is
+  const bool known = interval && (interval->unit == Unit::seconds || interval->unit == Unit::steps);
+  const bool can =
+      option.starts_with("data.prefetch.threads=") || (option.starts_with("checkpoint.interval=") && known);
   return can ? "    now: sinew control " + shell_quoted(running) + " " + option + "\n" : "";
+}
+
+// What a step of the model takes, how fast the lanes computed it, and which layers it is made of.
+std::string model_text(const Verdict& verdict) {
+  if (verdict.flops_in_passes <= 0) return "";
+  const auto of_peak = [&](double flops) {
+    return verdict.peak_flops > 0 ? " (" + percent(flops / verdict.peak_flops) + " of the peak)" : "";
+  };
+  std::string text = "\na step takes " + short_count(verdict.model->flops_per_step) + "FLOP; a lane made " +
+                     short_count(verdict.flops_in_passes) + "FLOP/s" + of_peak(verdict.flops_in_passes) +
+                     " in forward and backward passes, " + short_count(verdict.flops_in_all) + "FLOP/s" +
+                     of_peak(verdict.flops_in_all) + " in all its time\n";
+  const std::vector<rundir::LayerUse>& layers = verdict.model->layers;
+  for (size_t i = 0; i < std::min(kLayers, layers.size()); ++i) {
+    const rundir::LayerUse& layer = layers[i];
+    if (layer.flops <= 0) break;
+    char line[32];
+    std::snprintf(line, sizeof line, "  %5.1f %%  ", 100 * layer.flops / verdict.model->flops_per_step);
+    text += line + printable(layer.name) + ": " + short_count(layer.flops) + "FLOP, " + short_count(layer.bytes) + "B" +
+            (layer.parameters > 0 ? ", " + short_count(static_cast<double>(layer.parameters)) + " parameters" : "") +
+            "\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -124,12 +166,16 @@ std::string verdict_text(const Verdict& verdict, const StageTimes& time, const s
   text += head;
   for (const Stage stage : longest_stages(time)) text += stage_line(stage, time[stage], time.total());
   text += experiments_text(verdict);
+  text += model_text(verdict);
   text += operators_text(verdict);
   if (!verdict.remedies.empty()) text += "\nwhat can help\n";
   for (const Remedy& remedy : verdict.remedies)
-    text += "  " + remedy.what + ": " + gain_text(remedy.gain) +
-            (remedy.keeps_result ? "; the model stays the same\n" : "; changes the model\n") +
-            (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n") + control_of(remedy, running);
+    text += "  " + remedy.what + ": " + gain_text(remedy.gain) + "; " +
+            (!remedy.effect.empty() ? remedy.effect
+             : remedy.keeps_result  ? "the model stays the same"
+                                    : "changes the model") +
+            "\n" + (remedy.options.empty() ? "" : "    " + joined(remedy.options, " ") + "\n") +
+            control_of(remedy, running);
   return text;
 }
 

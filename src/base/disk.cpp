@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/atomic_write.h"
 #include "base/hex.h"
 #include "base/machine.h"
 
@@ -292,7 +293,10 @@ std::string read_text(Disk& disk, const std::string& path) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
+namespace {
+
+// Writes a temporary file and renames it to `path`.
+void replace_file(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
   const fs::path target(path);
   const std::string temporary =
       disk.staging((target.parent_path() / ("." + target.filename().string() + "." + std::to_string(::getpid()) + "-" +
@@ -301,7 +305,6 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
   const auto file = disk.create_new(temporary);
   try {
     fill(*file);
-    file->sync();
     file->close();
     disk.rename(temporary, path);
   } catch (const Error&) {
@@ -311,7 +314,20 @@ void write_durably(Disk& disk, const std::string& path, const std::function<void
     }
     throw;
   }
-  disk.sync_directory(target.parent_path().string());
+}
+
+}  // namespace
+
+void write_durably(Disk& disk, const std::string& path, const std::function<void(Disk::File&)>& fill) {
+  replace_file(disk, path, [&](Disk::File& file) {
+    fill(file);
+    file.sync();
+  });
+  disk.sync_directory(fs::path(path).parent_path().string());
+}
+
+void write_atomically(Disk& disk, const std::string& path, std::string_view text) {
+  replace_file(disk, path, [&](Disk::File& file) { file.write(std::as_bytes(std::span(text.data(), text.size()))); });
 }
 
 void remove_abandoned_writes(Disk& disk, const std::string& directory) {

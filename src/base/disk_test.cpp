@@ -17,6 +17,7 @@
 #include <fstream>
 #include <thread>
 
+#include "base/atomic_write.h"
 #include "base/random.h"
 
 namespace sinew {
@@ -71,6 +72,8 @@ TEST(SystemDisk, WritesTextAsItsBytes) {
     EXPECT_EQ(disk.read(folder / "a"), bytes_of(text));
   }
   write_durably(disk, folder / "b", "a literal is text too");
+  write_atomically(disk, folder / "a", "newer");
+  EXPECT_EQ(read_text(disk, folder / "a"), "newer");
   EXPECT_EQ(read_text(disk, folder / "b"), "a literal is text too");
   EXPECT_EQ(code_of([&] { read_text(disk, folder / "absent"); }), ENOENT);
 }

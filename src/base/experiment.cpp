@@ -26,7 +26,7 @@ StepRatio ratio_of(const std::vector<double>& times, const std::vector<double>& 
   for (size_t i = 0; i < times.size(); ++i) {
     if (times[i] > 0 && others[i] > 0) logs.push_back(std::log(times[i] / others[i]));
   }
-  if (logs.size() < 2) return {};
+  if (logs.size() != static_cast<size_t>(kRounds)) return {};
   const auto count = static_cast<double>(logs.size());
   const double mean = std::accumulate(logs.begin(), logs.end(), 0.0) / count;
   double squares = 0;

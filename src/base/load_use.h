@@ -40,8 +40,8 @@ LoadUse between(const LoadUse& earlier, const LoadUse& later);  // what came in 
 // for work that takes far longer: the file of an image, or a whole batch.
 class LoadWatch {
  public:
-  // Work in memory never waits, so that the clock, which is ten times cheaper, measures it as well: as if no other
-  // thread took the core.
+  // The clock is ten times cheaper than the CPU time. It measures work that waits for nothing as well, as long as no
+  // other thread takes the core. So it is for lanes that copy samples, and not for loaders, which have a low priority.
   enum class Work { may_wait, never_waits };
   explicit LoadWatch(LoadUse& use, Work work = Work::may_wait);
   void ended(LoadStage stage);  // the time since the constructor or the last call was spent in `stage`

@@ -85,7 +85,10 @@ ResourceUse between(const ResourceUse& earlier, const ResourceUse& later) {
           .peak_memory_bytes = later.peak_memory_bytes,
           .memory_limit_bytes = later.memory_limit_bytes,
           .memory_stalled_seconds = later.memory_stalled_seconds - earlier.memory_stalled_seconds,
-          .memory_stopped_seconds = later.memory_stopped_seconds - earlier.memory_stopped_seconds};
+          .memory_stopped_seconds = later.memory_stopped_seconds - earlier.memory_stopped_seconds,
+          .seconds = later.seconds - earlier.seconds,
+          .network = {later.network.sent_bytes - earlier.network.sent_bytes,
+                      later.network.received_bytes - earlier.network.received_bytes}};
 }
 
 double waiting_seconds(const ResourceUse& use, double seconds) {

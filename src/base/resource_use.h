@@ -5,6 +5,12 @@
 
 namespace sinew {
 
+// Bytes that this process has exchanged with other workers, in whole frames.
+struct NetworkUse {
+  int64_t sent_bytes = 0, received_bytes = 0;
+  bool operator==(const NetworkUse&) const = default;
+};
+
 struct ResourceUse {
   double cores = 0;              // cores that this process may use at the same time; a quota may allow a part of one
   double cpu_seconds = 0;        // user and system time of all threads
@@ -19,6 +25,11 @@ struct ResourceUse {
   // make room, or for the kernel to free some. Of the control group (v2), else of the machine. 0 if the kernel does not
   // measure it (pressure stall information).
   double memory_stalled_seconds = 0, memory_stopped_seconds = 0;
+  // resource_use() does not know these two: its callers have a clock, and the links to other workers.
+  double seconds = 0;  // between the two moments
+  NetworkUse network;
+  // How many of these bytes came in a second; 0 if no time passed.
+  double a_second(int64_t bytes) const { return seconds > 0 ? static_cast<double>(bytes) / seconds : 0; }
   bool operator==(const ResourceUse&) const = default;
 };
 

@@ -26,6 +26,14 @@ TEST(ResourceUse, CountsTheTimeOfAllThreads) {
   EXPECT_GE(used.cores, 1e-3);
 }
 
+TEST(ResourceUse, RatesAreOfTheTimeBetween) {
+  const ResourceUse used = between({.seconds = 10, .network = {.sent_bytes = 100, .received_bytes = 5}},
+                                   {.seconds = 14, .network = {.sent_bytes = 900, .received_bytes = 5}});
+  EXPECT_EQ(used.network, (NetworkUse{.sent_bytes = 800, .received_bytes = 0}));
+  EXPECT_EQ(used.a_second(used.network.sent_bytes), 200);
+  EXPECT_EQ(ResourceUse().a_second(7), 0) << "no time has passed";
+}
+
 TEST(ResourceUse, AnEarlierUseThatWasHigherLeavesNothingNegative) {
   // Threads that waited for a core may have ended, and a control group may have been replaced.
   const ResourceUse used = between({.queued_seconds = 3, .throttled_seconds = 4}, {.queued_seconds = 1});

@@ -1,5 +1,6 @@
 #include "base/short_number.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -51,6 +52,20 @@ std::string short_seconds(double seconds) {
 
 std::string short_seconds(double low, double high) {
   const std::string from = short_seconds(low), to = short_seconds(high);
+  return from == to ? to : from + "-" + to;
+}
+
+std::string short_range(double low, double high) {
+  const double size = std::max(std::fabs(low), std::fabs(high)), width = high - low;
+  std::string from = short_number(low), to = short_number(high);
+  if (width > 0 && size >= 0.001 && size < 99999.5) {
+    constexpr int kMostDigits = 6;
+    int digits = std::clamp(static_cast<int>(std::ceil(-std::log10(width / 2))), 0, kMostDigits);
+    while (low > 0 && digits < kMostDigits && low * std::pow(10, digits) < 1) ++digits;  // what is above 0 stays so
+    const double unit = std::pow(10, digits), slack = 1e-6;  // a number with so few digits stays as it is
+    from = format("%.*f", digits, std::floor(low * unit + slack) / unit);
+    to = format("%.*f", digits, std::ceil(high * unit - slack) / unit);
+  }
   return from == to ? to : from + "-" + to;
 }
 

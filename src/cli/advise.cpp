@@ -1,29 +1,83 @@
 // Implements `sinew advise`: says what limited a run, or what limits a job, and what would make it faster.
 #include "advise/advise.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/disk.h"
+#include "base/terminal.h"
+#include "base/terminal_text.h"
 #include "cli/options.h"
 #include "cli/programs.h"
+#include "report/report.h"
 #include "rundir/rundir.h"
 
 namespace sinew::cli {
 namespace {
 
-int advise_run(const std::string& run, bool json) {
-  Disk& disk = system_disk();
-  const auto outcome = rundir::parse_outcome(rundir::report_text(disk, run)).value_or(rundir::Outcome());
-  const advise::Record record = advise::record_of(outcome, run);
+std::optional<spec::Job> resolved_job(const std::string& run) {
   const std::string file = rundir::file_in(run, rundir::kResolvedFile);
-  spec::Reading resolved;
-  if (disk.exists(file)) resolved = spec::read_job(read_text(disk, file), file);
-  const bool known = disk.exists(file) && resolved.problems.empty();
-  const advise::Verdict verdict = advise::judge(record, known ? &resolved.job : nullptr);
-  const std::string text = json ? advise::verdict_json(verdict) : advise::verdict_text(verdict, record.time);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (!system_disk().exists(file)) return std::nullopt;
+  spec::Reading resolved = spec::read_job(read_text(system_disk(), file), file);
+  return resolved.problems.empty() ? std::optional(std::move(resolved.job)) : std::nullopt;
+}
+
+// A run that trains publishes its accounts; a run that has ended, its report.
+std::optional<rundir::Outcome> accounts_of(const std::string& run) {
+  const std::string file = rundir::file_in(run, rundir::kAccountsFile);
+  if (!rundir::report_text(system_disk(), run).empty() || !system_disk().exists(file)) return std::nullopt;
+  return rundir::parse_accounts(read_text(system_disk(), file));
+}
+
+void show(const advise::Record& record, const spec::Job* job, const std::string& running, bool json) {
+  const advise::Verdict verdict = advise::judge(record, job);
+  print_text(stdout, json ? advise::verdict_json(verdict) : advise::verdict_text(verdict, record.time, running));
+  std::fflush(stdout);
+}
+
+int advise_run(const std::string& run, bool json) {
+  const auto job = resolved_job(run);
+  const auto accounts = accounts_of(run);
+  const auto outcome = accounts ? accounts : rundir::parse_outcome(rundir::report_text(system_disk(), run));
+  advise::Record record = advise::record_of(outcome.value_or(rundir::Outcome()), run);
+  if (job && outcome->status == "done") {
+    record.monitored = report::monitored_metric(*job);
+    record.evaluations = report::read_evaluations_of(run, record.monitored.metric);
+  }
+  if (accounts && !json) std::printf("so far, until step %lld\n\n", static_cast<long long>(accounts->steps));
+  show(record, job ? &*job : nullptr, accounts ? run : "", json);
   return kDone;
+}
+
+// Shows what limits the run between two accounts that it publishes, until it ends or publishes nothing for a minute.
+int advise_live(const std::string& run, bool json) {
+  constexpr double kLookSeconds = 0.5, kSilentSeconds = 60;
+  const auto job = resolved_job(run);
+  const Terminal screen = terminal_of(STDOUT_FILENO);
+  std::optional<rundir::Outcome> before;
+  double news = system_clock().monotonic_seconds();
+  while (system_clock().monotonic_seconds() < news + kSilentSeconds) {
+    const auto now = accounts_of(run);
+    if (!now && !rundir::report_text(system_disk(), run).empty()) return advise_run(run, json);
+    if (now && (!before || now->seconds != before->seconds)) {
+      const auto earlier = before ? std::optional(advise::record_of(*before, run)) : std::nullopt;
+      const auto newest = advise::record_of(*now, run);
+      const auto window = earlier ? advise::between(*earlier, newest) : std::optional(newest);
+      if (window && !json) {
+        std::printf("%sstep %lld, the last %.0f s\n\n", screen.moves_cursor ? "\x1b[H\x1b[2J" : "\n",
+                    static_cast<long long>(now->steps), window->seconds());
+      }
+      if (window) show(*window, job ? &*job : nullptr, run, json);
+      before = now;
+      news = system_clock().monotonic_seconds();
+    }
+    system_clock().sleep_seconds(kLookSeconds);
+  }
+  throw Error("ADVISE_NOT_LIVE", run + " has published nothing about itself for a minute",
+              "sinew advise without --live tells what is known; a run that trains publishes it every few seconds");
 }
 
 // "faster/job.yaml" becomes "faster/job.advised.yaml".
@@ -37,11 +91,12 @@ std::string advised(const std::string& job) {
 int run_advise(const Arguments& arguments) {
   std::string root = "runs";
   task::Advise task;
+  bool live = false;
   supervise::SandboxChoice sandbox;
   Options options("advise", "What limits a run or a job, and what would make it faster");
   options
       .about(
-          "Of a finished run, advise says what its time went to. A job it trains for some seconds with one worker on "
+          "Of a run, advise says what its time went to. A job it trains for some seconds with one worker on "
           "this machine, and saves nothing. A remedy has an estimate of what it gains, with a range; --apply measures "
           "it.")
       .argument("RUN|JOB", task.job, "a run directory, the end of a run's id, last, or a job file")
@@ -53,6 +108,7 @@ int run_advise(const Arguments& arguments) {
       .flag("--change-result", task.change_result, "with --apply: also options that change the trained model")
       .text("--output", "FILE", task.output, "the changed job file; default: JOB with .advised in its name");
   add_sandbox(options, sandbox).example("sinew advise last").example("sinew advise job.yaml --apply");
+  options.flag("--live", live, "of a run that trains: show what limits it now, until it ends");
   if (!options.parse(arguments)) return kDone;
   std::error_code unknown;
   if (!std::filesystem::is_regular_file(task.job, unknown)) {
@@ -61,8 +117,10 @@ int run_advise(const Arguments& arguments) {
     if (task.apply || task.change_result || !task.output.empty() || !task.overrides.empty())
       options.refuse("--apply, --change-result, --output and overrides need a job file",
                      "sinew advise job.yaml --apply");
-    return advise_run(rundir::find_run(root, task.job), task.json);
+    const std::string run = rundir::find_run(root, task.job);
+    return live ? advise_live(run, task.json) : advise_run(run, task.json);
   }
+  if (live) options.refuse("--live needs a run, not a job file", "sinew advise last --live");
   if (!task.apply && (task.change_result || !task.output.empty()))
     options.refuse("--change-result and --output need --apply", "sinew advise job.yaml --apply");
   if (task.output.empty()) task.output = advised(task.job);

@@ -81,6 +81,14 @@ void calm_run(const Given& given, const std::string& directory) {
     throw Error("CHAOS_RUN_FAILED", "the undisturbed run " + to_string(*end), "its output is in " + directory + ".log");
 }
 
+// The disturbed run does not measure anew what the other one has decided.
+void take_decisions(Given& given, const spec::Job& job, const std::string& calm) {
+  const auto decided = load_job(calm + "/resolved.yaml", {});
+  if (!decided) throw Error("JOB_UNREADABLE", calm + "/resolved.yaml is not a job", "name another run with --against");
+  const auto& trainer = decided->trainer;
+  supervise::take_decided(given.overrides, supervise::decided_options(job, trainer.precision, trainer.memory_format));
+}
+
 std::string text_of(const std::string& path) {
   return system_disk().exists(path) ? read_text(system_disk(), path) : "";
 }
@@ -142,6 +150,7 @@ int run_chaos(const Arguments& arguments) {
     if (!parent_ignored(signal)) std::signal(signal, on_interrupt);
   }
   if (given.against.empty()) calm_run(given, calm);
+  if (supervise::needs_decision(*job)) take_decisions(given, *job, calm);
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(given.workers),
               static_cast<long long>(*given.seed));
   std::fflush(stdout);

@@ -17,13 +17,12 @@ struct Request {
 };
 
 // Returns the value of a request of this kind. `name` is the kind's name on the command line.
-double value_for(const char* kind_name, const std::string& name, const std::string& text) {
+double value_for(const char* kind_name, const std::string& name, const std::string& text, const std::string& hint) {
   const cluster::RequestKind* kind = cluster::request_kind(kind_name);
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != '\0' || !kind->accepts(value)) {
-    throw UsageError("OPTION_INVALID", name + " takes " + kind->value + ", not '" + text + "'",
-                     "lr=0.5 halves the learning rate; batch-size=256 sets the samples of a step");
+    throw UsageError("OPTION_INVALID", name + " takes " + kind->value + ", not '" + text + "'", hint);
   }
   return value;
 }
@@ -31,12 +30,12 @@ double value_for(const char* kind_name, const std::string& name, const std::stri
 // "20m" or "500st"; epochs and fractions have no length that this command knows.
 Request save_interval_of(const std::string& name, const std::string& text) {
   using Unit = spec::Duration::Unit;
+  const std::string hint = name + "=20m or " + name + "=500st";
   const auto interval = spec::parse_duration(text);
   if (!interval || interval->amount <= 0 || (interval->unit != Unit::seconds && interval->unit != Unit::steps))
-    throw UsageError("OPTION_INVALID", name + " takes a time or steps, not '" + text + "'",
-                     name + "=20m or " + name + "=500st");
+    throw UsageError("OPTION_INVALID", name + " takes a time or steps, not '" + text + "'", hint);
   const char* kind = interval->unit == Unit::steps ? "checkpoint_steps" : "checkpoint_interval";
-  return {kind, value_for(kind, name, number_text(interval->amount))};
+  return {kind, value_for(kind, name, number_text(interval->amount), hint)};
 }
 
 Request request_of(const std::string& word) {
@@ -47,10 +46,11 @@ Request request_of(const std::string& word) {
   if (equals == std::string::npos && (name == "checkpoint" || name == "evaluate" || name == "experiment"))
     return {name, 0};
   if (name == "checkpoint.interval") return save_interval_of(name, value);
-  if (name == "data.prefetch.threads") return {"loader_threads", value_for("loader_threads", name, value)};
+  if (name == "data.prefetch.threads") return {"loader_threads", value_for("loader_threads", name, value, name + "=8")};
   if (name == "batch-size" || name == "lr") {
     const char* kind = name == "lr" ? "learning_rate" : "batch_size";
-    const double number = value_for(kind, name, value);
+    const double number =
+        value_for(kind, name, value, "lr=0.5 halves the learning rate; batch-size=256 sets the samples of a step");
     return {kind, number};
   }
   throw UsageError("OPTION_INVALID", "a run cannot be asked for '" + word + "'",
@@ -91,8 +91,7 @@ int run_control(const Arguments& arguments) {
           "  evaluate        evaluate\n"
           "  lr=FACTOR       multiply the learning rate by FACTOR from then on\n"
           "  batch-size=N    samples in a step from then on\n"
-          "  experiment      make some steps with samples that are ready, fewer lanes, busy memory: what limits a "
-          "step?\n"
+          "  experiment      make some steps under other conditions, to learn what limits the run\n"
           "\n"
           "Options of the job file that change no result can be changed, until the run ends or is resumed:\n"
           "  checkpoint.interval=TIME, checkpoint.interval=STEPSst, data.prefetch.threads=N")

@@ -73,6 +73,7 @@ int run_join(const Arguments& arguments) {
     if (code) return *code;
   }
   if (!job && !(job = load_training(launch.job, {}, "sinew join"))) return kUsage;
+  if (const auto code = supervise::take_decisions(launch, *job, wait_seconds, signals, system_clock())) return *code;
   const auto sources = supervise::sources_of(*job, launch.job, launch.run_directory);
   const std::string url = given.by_url() ? given.where : "";
   const supervise::SandboxNeeds needs{

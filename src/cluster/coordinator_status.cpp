@@ -158,6 +158,12 @@ std::string progress_text(int64_t step, const std::string& text) {
     const double low = number_in(*facts, "eta_low_seconds"), high = number_in(*facts, "eta_high_seconds");
     line += "  eta " + (low >= 0 && high >= low ? short_seconds(low, high) : short_seconds(eta));
   }
+  if (const auto best = facts->find("best_at_end"); best != facts->end() && best->is_object()) {
+    const auto metric = best->find("metric"), low = best->find("low"), high = best->find("high");
+    if (metric != best->end() && metric->is_string() && low != best->end() && low->is_number() && high != best->end() &&
+        high->is_number())
+      line += "  best " + metric->get<std::string>() + " " + short_range(low->get<double>(), high->get<double>());
+  }
   return printable(line);
 }
 

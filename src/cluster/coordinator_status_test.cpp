@@ -77,6 +77,18 @@ TEST(CoordinatorStatus, TheProgressIsShownAsInTheRunsOwnLine) {
             "  2026-11-21 03:15:02  view 7: member 2 is gone\n");
 }
 
+TEST(CoordinatorStatus, AForecastOfAMetricIsShownBesideTheTime) {
+  CoordinatorStatus status = status_of_json(kStatus);
+  status.facts = R"({"best_at_end":{"high":0.9342,"low":0.92134,"metric":"val/accuracy"},"eta_seconds":60,"step":119,)"
+                 R"("total_steps":1000})";
+  EXPECT_NE(status_text("runs/a", status).find("  eta 1m00s  best val/accuracy 0.921-0.935\n"), std::string::npos)
+      << status_text("runs/a", status);
+  for (const char* wrong : {"7", "{}", R"({"high":1,"low":"x","metric":"a"})", R"({"high":1,"low":0,"metric":3})"}) {
+    status.facts = std::string(R"({"step":119,"best_at_end":)") + wrong + "}";
+    EXPECT_EQ(status_text("runs/a", status).find("best "), std::string::npos) << wrong;
+  }
+}
+
 // A member says itself where it is. Signals go to the processes, and decisions of the supervisor follow from the steps.
 TEST(CoordinatorStatus, WhatAGuestSaysIsNotBelieved) {
   CoordinatorStatus status = status_of_json(kStatus);

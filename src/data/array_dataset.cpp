@@ -37,7 +37,7 @@ class ArrayDataset final : public Dataset {
     batch.target = Array(contents_.info.task == Task::regression ? DType::f32 : DType::i64, target_shape);
     const int64_t width = element_count(contents_.info.input_shape);
     const bool augments = context.augment && split == Split::train && contents_.augment.any();
-    LoadWatch watch(batch.use, LoadWatch::Work::never_waits);
+    LoadWatch watch(batch.use, augments ? LoadWatch::Work::may_wait : LoadWatch::Work::never_waits);
     for (size_t i = 0; i < samples.size(); ++i) {
       SINEW_CHECK(samples[i] >= 0 && samples[i] < loaded.size(), samples[i], loaded.size());
       float* out = batch.input.as<float>() + static_cast<int64_t>(i) * width;

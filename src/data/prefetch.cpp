@@ -143,7 +143,8 @@ struct Prefetcher::State {
 
   bool can_load() const { return next != entries.end() && reserved + next->bytes <= limit; }
 
-  // Called with `mutex`. Waking a thread takes longer than a small step, so threads that have nothing to load sleep on.
+  // Called with `mutex`. Waking a thread takes longer than a small step, so threads that have nothing to load are not
+  // woken.
   void wake_loaders() {
     if (can_load()) work.notify_all();
   }
@@ -180,6 +181,7 @@ struct Prefetcher::State {
       if (entry->cancelled) {
         erase(entry);
         work.notify_all();
+        done.notify_all();
         continue;
       }
       entry->batch = std::move(batch);
@@ -294,6 +296,7 @@ void Prefetcher::use_threads(int64_t threads) {
   State& state = *state_;
   SINEW_CHECK(threads >= 1, threads);
   const std::lock_guard lock(state.mutex);
+  if (state.threads.empty()) return;
   state.wanted = LoaderThreads(threads, threads);
   try {
     state.add_threads();

@@ -167,6 +167,9 @@ TEST(Prefetcher, LoadsWithAsManyThreadsAsItIsTold) {
   prefetcher.use_threads(3);
   dataset.wait_until_begun(3);
   EXPECT_EQ(prefetcher.use().threads, 3);
+  Prefetcher without(dataset, 1, 0, 1 << 20);
+  without.use_threads(3);
+  EXPECT_EQ(without.use().threads, 0) << "it has none and gets none";
   prefetcher.use_threads(1);
   dataset.set_open(true);
   for (const ShardRequest& request : all) expect_right(prefetcher.take(request), request, dataset, 1);

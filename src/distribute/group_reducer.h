@@ -25,6 +25,7 @@ class GroupReducer final : public train::Reducer {
   Reduced reduced() override;
   void give_up() override { group_.fence("a shard failed on this worker"); }
   double waited_seconds() const override { return group_.counts().waited_seconds; }
+  NetworkUse traffic() const override { return group_.traffic(); }
   std::vector<double> shares() const override;
   bool expects(ShardIndex shard, int64_t shards) const override { return group_.expects(shard.value, shards); }
 

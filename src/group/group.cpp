@@ -330,4 +330,8 @@ Counts Group::counts() const {
   return state_->counts;
 }
 
+NetworkUse Group::traffic() const {
+  return state_->links.traffic();
+}
+
 }  // namespace sinew::group

@@ -197,6 +197,8 @@ class Group {
   MemberId id() const;
   cluster::View view() const;
   Counts counts() const;
+  // The frames to and from the other members. Only while the links exist.
+  NetworkUse traffic() const;
 
  private:
   struct State;

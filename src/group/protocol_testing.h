@@ -26,6 +26,7 @@ class PaperLinks final : public link::Links {
     const std::lock_guard lock(mutex_);
     return to == stuck ? queued_ : 0;
   }
+  NetworkUse traffic() const override { return {}; }  // nothing leaves the paper
 
   // The member whose frames stay in the queue once wait_for_it() has set the queue's size.
   MemberId stuck;

@@ -15,6 +15,7 @@
 
 #include "base/ids.h"
 #include "base/key_pair.h"
+#include "base/resource_use.h"
 
 namespace sinew::link {
 
@@ -74,6 +75,9 @@ class Links {
   // Returns how many bytes for this peer are queued and not yet taken by the network. A sender of large data waits
   // until the number falls.
   virtual size_t queued_bytes(MemberId to) const = 0;
+  // Returns the bytes of the frames that the network has taken and delivered so far, of all peers. What keeps a
+  // connection alive does not count. Any thread.
+  virtual NetworkUse traffic() const = 0;
 };
 
 // ---- in memory -----------------------------------------------------------------------------------------------------

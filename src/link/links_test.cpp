@@ -72,6 +72,22 @@ TEST_P(LinksTest, FramesArriveWholeUnchangedAndInOrder) {
   for (size_t i = 0; i < 500; ++i) EXPECT_TRUE(same((i % 2 == 0 ? at_b : at_a)[i / 2], sent[i])) << i;
 }
 
+TEST_P(LinksTest, BothEndsCountTheBytesOfFrames) {
+  const auto a = member(1), b = member(2);
+  join_all({a.get(), b.get()});
+  constexpr int64_t kFrames = 20, kPayload = 1000, kHeader = 48;
+  for (int64_t i = 0; i < kFrames; ++i) a->links().send(b->id(), frame_of(i, 0, kPayload));
+  b->links().send(a->id(), frame_of(0, 0, 0));
+  ASSERT_TRUE(b->await_frames(*a, kFrames) && a->await_frames(*b, 1));
+  const int64_t there = kFrames * (kHeader + kPayload);
+  EXPECT_EQ(b->links().traffic().received_bytes, there);
+  EXPECT_EQ(a->links().traffic().received_bytes, kHeader);
+  // the sender learns a moment later that the network has taken the last frame
+  const auto sent = [&] { return a->links().traffic().sent_bytes; };
+  for (int i = 0; i < 1000 && sent() < there; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_EQ(sent(), there);
+}
+
 TEST_P(LinksTest, BigPayloadsTravelInBothDirections) {
   const auto a = member(1), b = member(2);
   join_all({a.get(), b.get()});

@@ -51,6 +51,7 @@ struct Node {
   std::map<MemberId, CableEnd> ends = {};
   std::deque<Arrival> inbox = {};
   std::map<MemberId, size_t> unread = {};  // bytes in the inbox, by sender
+  NetworkUse traffic = {};
   std::condition_variable changed = {};
 
   CableEnd* end(MemberId peer) {
@@ -119,10 +120,17 @@ struct Cables {
     stand(node, *here, *found->second, *there);
   }
 
+  void pass(Node& from, Node& to, Frame frame) {
+    const auto bytes = static_cast<int64_t>(bytes_of(frame));
+    from.traffic.sent_bytes += bytes;
+    to.traffic.received_bytes += bytes;
+    to.deliver(*from.me, std::move(frame));
+  }
+
   void stand(Node& a, CableEnd& to_b, Node& b, CableEnd& to_a) {
     to_b.is = to_a.is = CableEnd::Is::standing;
-    for (Frame& frame : to_b.queue) b.deliver(*a.me, std::move(frame));
-    for (Frame& frame : to_a.queue) a.deliver(*b.me, std::move(frame));
+    for (Frame& frame : to_b.queue) pass(a, b, std::move(frame));
+    for (Frame& frame : to_a.queue) pass(b, a, std::move(frame));
     to_b.queue.clear();
     to_a.queue.clear();
     to_b.queued = to_a.queued = 0;
@@ -203,7 +211,7 @@ class MemoryLinks final : public Links {
     const std::lock_guard lock(cables_->mutex);
     CableEnd* const end = node_.end(to);
     if (node_.gone || end == nullptr || end->is == CableEnd::Is::lost) return;
-    if (end->is == CableEnd::Is::standing) return cables_->members.at(to)->deliver(*node_.me, std::move(frame));
+    if (end->is == CableEnd::Is::standing) return cables_->pass(node_, *cables_->members.at(to), std::move(frame));
     end->queued += bytes_of(frame);
     end->queue.push_back(std::move(frame));
   }
@@ -217,6 +225,11 @@ class MemoryLinks final : public Links {
     const auto& unread = cables_->members.at(to)->unread;
     const auto found = unread.find(*node_.me);
     return found == unread.end() ? 0 : found->second;
+  }
+
+  NetworkUse traffic() const override {
+    const std::lock_guard lock(cables_->mutex);
+    return node_.traffic;
   }
 
  private:

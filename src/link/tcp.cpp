@@ -3,6 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/connect.hpp>
@@ -108,6 +109,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   }
 
   size_t queued_bytes(MemberId to) const override { return ends_.queued_bytes(to); }
+  NetworkUse traffic() const override { return {sent_, received_}; }
 
  private:
   void listen();
@@ -147,8 +149,12 @@ class TcpLinks final : public Links, public ConnectionOwner {
   }
 
   std::vector<Outgoing> take(const Connection& from) override { return ends_.take(from.peer(), from.incarnation()); }
-  void wrote(const Connection& to, size_t bytes) override { ends_.wrote(to.peer(), to.incarnation(), bytes); }
+  void wrote(const Connection& to, size_t bytes) override {
+    sent_ += static_cast<int64_t>(bytes);
+    ends_.wrote(to.peer(), to.incarnation(), bytes);
+  }
   bool arrived(const Connection& from, Frame frame) override {
+    received_ += static_cast<int64_t>(kHeaderBytes + (frame.payload ? frame.payload->size() : 0));
     if (!ends_.stands(from.peer(), from.incarnation())) return false;
     events_.on_frame(from.peer(), std::move(frame));
     return true;
@@ -165,6 +171,7 @@ class TcpLinks final : public Links, public ConnectionOwner {
   std::mutex summed_mutex_;
   std::weak_ptr<const Bytes> summed_;
   uint32_t sum_ = 0;
+  std::atomic<int64_t> sent_{0}, received_{0};  // bytes of frames; only the network thread changes them
 
   std::optional<ShakeTls> tls_;
   asio::io_context io_{1};  // declared before everything that has a socket

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/number_text.h"
 
 namespace sinew::loop {
 
@@ -35,6 +36,14 @@ std::optional<ControlEntry::Kind> control_kind(std::string_view name) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;
+}
+
+std::string to_text(const ControlEntry& entry) {
+  using Kind = ControlEntry::Kind;
+  if (entry.kind == Kind::checkpoint_interval) return "checkpoint.interval " + rounded_text(entry.value, 4) + " s";
+  if (entry.kind == Kind::checkpoint_steps) return "checkpoint.interval " + rounded_text(entry.value, 9) + " steps";
+  if (entry.kind == Kind::loader_threads) return "data.prefetch.threads " + rounded_text(entry.value, 9);
+  return to_string(entry.kind);
 }
 
 std::string reason_of_request(const ControlEntry& request) {
@@ -173,6 +182,11 @@ double ControlLog::learning_rate_factor(Step step) const {
 int64_t ControlLog::batch_size(Step step, int64_t from_job) const {
   const auto found = newest(ControlEntry::Kind::batch_size, step);
   return found ? static_cast<int64_t>(*found) : from_job;
+}
+
+std::optional<int64_t> ControlLog::loader_threads(Step step) const {
+  const auto found = newest(ControlEntry::Kind::loader_threads, step);
+  return found ? std::optional(static_cast<int64_t>(*found)) : std::nullopt;
 }
 
 std::optional<ControlEntry> ControlLog::checkpoint_interval(Step step) const {

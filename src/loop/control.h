@@ -39,6 +39,7 @@ struct ControlEntry {
   int64_t request = 0;  // number among the requests of users in this attempt; 0: not a user's request
 };
 std::string to_string(ControlEntry::Kind kind);
+std::string to_text(const ControlEntry& entry);  // the kind, and the value if that is an option of the job
 std::optional<ControlEntry::Kind> control_kind(std::string_view name);
 
 // The reason of a user's request, or a sentence that says that there was a request if the user gave no reason.
@@ -73,6 +74,7 @@ class ControlLog {
   double learning_rate_factor(Step step) const;  // 1 unless an entry changed it
   int64_t batch_size(Step step, int64_t from_job) const;
   bool changes_batch_size() const;
+  std::optional<int64_t> loader_threads(Step step) const;  // nullopt: the job file says it
   // The newest entry that changes how often the run saves; nullopt: the job file says it.
   std::optional<ControlEntry> checkpoint_interval(Step step) const;
   std::optional<int64_t> schedule_steps(Step step) const;  // the newest estimate; nullopt: there is none

@@ -58,6 +58,23 @@ TEST(ControlLog, TheNewestIntervalOfCheckpointsCounts) {
   EXPECT_EQ(log.digest_text(Step(9)), "") << "it changes no number of a step";
 }
 
+TEST(ControlLog, SaysWhatAnOptionBecomes) {
+  EXPECT_EQ(to_text({Step(1), Kind::checkpoint_interval, 1200, ""}), "checkpoint.interval 1200 s");
+  EXPECT_EQ(to_text({Step(1), Kind::checkpoint_steps, 500, ""}), "checkpoint.interval 500 steps");
+  EXPECT_EQ(to_text({Step(1), Kind::loader_threads, 8, ""}), "data.prefetch.threads 8");
+  EXPECT_EQ(to_text({Step(1), Kind::stop, 75, ""}), "stop");
+}
+
+TEST(ControlLog, TheNewestThreadsOfLoadersCount) {
+  ControlLog log;
+  EXPECT_FALSE(log.loader_threads(Step(9)));
+  ControlEntry done{Step(3), Kind::loader_threads, 4, "asked for"};
+  done.done = true;  // a joiner gets it so
+  log.append(done);
+  EXPECT_FALSE(log.loader_threads(Step(2)));
+  EXPECT_EQ(log.loader_threads(Step(3)), 4);
+}
+
 TEST(ControlLog, AResumeForgetsWhatASingleAttemptWasAskedFor) {
   ControlLog log;
   ControlEntry done{Step(3), Kind::checkpoint_interval, 60, "asked for"},

@@ -7,29 +7,50 @@ namespace {
 
 constexpr int64_t kKnownSteps = 5;  // the first steps of a run are slower than later ones
 
-}  // namespace
-
-std::optional<int64_t> Experimenter::due(const Pace& steps) {
-  if (!wanted_ || steps.count() < kKnownSteps) return std::nullopt;
-  wanted_ = false;
-  return Experiment::window_for(steps.mean());
+size_t index_of(Condition condition) {
+  return static_cast<size_t>(condition);
 }
 
-void Experimenter::begin(int64_t window, bool alone) {
+}  // namespace
+
+Experimenter::Experimenter(bool wanted, Trainer& trainer, const Clock& clock) : trainer_(trainer), clock_(clock) {
+  if (wanted) ask({.kind = ControlEntry::Kind::experiment, .reason = "what limits a step"});
+}
+
+void Experimenter::ask(const ControlEntry& request) {
+  asked_ = request;
+}
+
+std::optional<ControlEntry> Experimenter::due(const Pace& steps) {
+  if (!asked_ || steps.count() < kKnownSteps) return std::nullopt;
+  asked_->value = static_cast<double>(Experiment::window_for(steps.mean()));
+  return std::exchange(asked_, std::nullopt);
+}
+
+void Experimenter::begin(int64_t window, int64_t computing) {
+  const bool alone = computing <= 1;
+  computing_ = computing;
   std::vector<Condition> conditions;
   for (size_t i = 0; i < kConditions; ++i) {
     const auto condition = static_cast<Condition>(i);
+    if (!alone && condition == Condition::samples_ready) continue;
     can_use_[i] = trainer_.can_use(condition);
     if (can_use_[i] || !alone) conditions.push_back(condition);
   }
   experiment_.emplace(conditions, std::max<int64_t>(1, window));
 }
 
-void Experimenter::before_step() {
-  if (!experiment_) return;
-  const Condition condition = experiment_->next();
-  trainer_.use(can_use_[static_cast<size_t>(condition)] ? condition : Condition::usual, false);
+bool Experimenter::before_step(int64_t computing) {
+  if (!experiment_) return true;
+  if (computing != computing_) {
+    end();
+    return false;
+  }
+  const Condition next = experiment_->next();
+  condition_ = can_use_[index_of(next)] ? next : Condition::usual;
+  if (!trainer_.use(condition_)) can_use_[index_of(condition_)] = false;
   began_ = clock_.monotonic_seconds();
+  return true;
 }
 
 bool Experimenter::after_step() {
@@ -37,10 +58,15 @@ bool Experimenter::after_step() {
   experiment_->after(clock_.monotonic_seconds() - began_);
   if (!experiment_->done()) return false;
   results_ = experiment_->results();
-  std::erase_if(results_, [&](const ConditionTime& found) { return !can_use_[static_cast<size_t>(found.condition)]; });
-  experiment_.reset();
-  trainer_.use(Condition::usual, true);
+  std::erase_if(results_, [&](const ConditionTime& found) { return !can_use_[index_of(found.condition)]; });
+  end();
   return true;
+}
+
+void Experimenter::end() {
+  experiment_.reset();
+  trainer_.use(Condition::usual);
+  trainer_.end_conditions();
 }
 
 }  // namespace sinew::loop

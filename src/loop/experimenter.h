@@ -15,23 +15,31 @@ namespace sinew::loop {
 class Experimenter {
  public:
   // `wanted`: an experiment is to be made without a request. Both references must outlive this object.
-  Experimenter(bool wanted, Trainer& trainer, const Clock& clock) : wanted_(wanted), trainer_(trainer), clock_(clock) {}
-  // Returns the steps of a window, once, if an experiment is wanted and the pace of the steps is known.
-  std::optional<int64_t> due(const Pace& steps);
-  // All members begin at the same step. They all go through all conditions, so that their windows agree; a worker that
-  // is alone leaves out those that it cannot have. A second experiment replaces the first one.
-  void begin(int64_t window, bool alone);
-  void before_step();  // may wait some seconds for samples
+  Experimenter(bool wanted, Trainer& trainer, const Clock& clock);
+  void ask(const ControlEntry& request);  // a user's request, until the pace of the steps is known
+  // Returns the entry that begins the experiment that is wanted or asked for, once the pace is known.
+  std::optional<ControlEntry> due(const Pace& steps);
+  // All members begin at the same step. They all go through the same conditions, so that their windows agree. A worker
+  // that is alone leaves out those that it cannot have; with others, none waits for samples, because the others would
+  // wait for it. A second experiment replaces the first one. `computing`: the members that compute.
+  void begin(int64_t window, int64_t computing);
+  bool runs() const { return experiment_.has_value(); }
+  // Returns false if the experiment ended, because other members compute now. May wait some seconds for samples.
+  bool before_step(int64_t computing);
   // Returns true after the last step of an experiment.
   bool after_step();
-  const std::vector<ConditionTime>& results() const { return results_; }  // of the newest experiment
+  void end();  // no further step follows
+  // Of the newest experiment that was made to its end, without conditions that could not be had in all its steps.
+  const std::vector<ConditionTime>& results() const { return results_; }
 
  private:
-  bool wanted_;
+  std::optional<ControlEntry> asked_;
   Trainer& trainer_;
   const Clock& clock_;
   std::optional<Experiment> experiment_;
   std::array<bool, kConditions> can_use_{};
+  Condition condition_ = Condition::usual;  // of the step under way
+  int64_t computing_ = 1;
   double began_ = 0;  // the step under way
   std::vector<ConditionTime> results_;
 };

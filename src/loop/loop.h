@@ -115,10 +115,11 @@ class Trainer {
   // Makes every shard of the next step audited, whatever cluster.audit says.
   virtual void audit_next_step() = 0;
   // Makes the following steps under this condition (base/experiment.h), until another call. It changes their time and
-  // never their result. May wait some seconds for samples. `last`: no further condition follows.
-  virtual void use(Condition /*condition*/, bool /*last*/) {}
-  // May take what the condition needs, until the last use().
+  // never their result. May wait some seconds for samples. Returns false if the next step will not have the condition.
+  virtual bool use(Condition condition) { return condition == Condition::usual; }
+  // May take what the condition needs, until end_conditions().
   virtual bool can_use(Condition condition) { return condition == Condition::usual; }
+  virtual void end_conditions() {}
   virtual void use_loader_threads(int64_t /*threads*/) {}
   // The lanes ask `too_late` before each part of the split; once it returns true, evaluate() throws OutOfTime. Only a
   // worker that has left the group may let it return true.

@@ -15,7 +15,7 @@
 namespace sinew::loop {
 
 // Its state is one number, in one tensor. A step makes the next one.
-class NumberTrainer final : public Trainer {
+class NumberTrainer : public Trainer {
  public:
   State& state() override { return state_; }
   int64_t batch_size(Step) const override { return 1; }

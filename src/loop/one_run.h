@@ -12,6 +12,7 @@
 #include "loop/judge.h"
 #include "loop/leader_reporter.h"
 #include "loop/loop.h"
+#include "loop/outlook.h"
 #include "loop/step_tracer.h"
 #include "rundir/rundir.h"
 
@@ -79,6 +80,7 @@ class Run {
   bool advance();     // runs one step and everything around it; false: training is over
   DueActions apply_entries();
   void take_requests();
+  void say_unfinished(const std::string& why);  // of an experiment
   spec::Duration save_interval() const;
   bool saves_at(Step step) const;                         // all members must agree
   void warn_of_missing(const report::Metrics& metrics);   // warns once for each metric
@@ -123,8 +125,11 @@ class Run {
   bool is_evaluated_at(int64_t step) const;
   std::string why_budget_ends() const;
   double unseen_load() const;
+  double evaluations_in(int64_t steps, double seconds) const;
   Range steps_and_evaluations(int64_t steps) const;
   Range seconds_to_end() const;
+  int64_t expected_last_step() const;
+  void take_outlook();
   void warn_of_short_budget();
   void estimate_last_step();
   std::optional<EvaluationResult> evaluate_in_time(data::Split split, double then);
@@ -156,6 +161,7 @@ class Run {
   // ---- run_show.cpp
   void log_window(bool evaluated);
   void keep_trace(std::optional<std::string> trace);
+  void keep_accounts();
   void show(bool last);
   std::string facts_json(const report::Progress& progress) const;
 
@@ -220,17 +226,15 @@ class Run {
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
-  double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0;
+  double last_timed_save_ = 0, last_timed_evaluation_ = 0, last_timed_log_ = 0, next_show_ = 0, next_accounts_ = 0;
   RunPace pace_;
   StepTracer tracer_;
   Experimenter experimenter_;
   std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
-  double next_budget_look_ = 0, next_estimate_ = 0;
-  bool warned_of_budget_ = false;
+  double next_budget_look_ = 0, next_estimate_ = 0, rate_began_ = 0, samples_per_second_ = 0;
   bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
   double next_look_ = 0;         // when to look again whether the run directory is lost
   bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
-  double rate_began_ = 0, samples_per_second_ = 0;
   int64_t rate_samples_ = 0;
   std::optional<Step> shown_;     // the step of the newest progress that the reporter got
   report::Metrics logged_means_;  // of the newest window that was logged

@@ -128,4 +128,10 @@ void RunPace::evaluated(double seconds) {
   evaluations_.add(seconds);
 }
 
+double RunPace::seconds_of_step() const {
+  if (!steps_.is_measured()) return 0;
+  const double evaluated = evaluations_.mean() * static_cast<double>(evaluations_.count());
+  return steps_.mean() + evaluated / static_cast<double>(steps_.count());
+}
+
 }  // namespace sinew::loop

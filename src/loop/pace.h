@@ -60,7 +60,9 @@ class RunPace {
  public:
   // Steps of another batch size say nothing about those to come, so the steps before them are forgotten.
   void step_begins(double at, int64_t batch_size);
-  void evaluated(double seconds);  // an evaluation of the validation data that came after a step
+  void leave_out() { began_.reset(); }  // the step under way says nothing about others
+  void evaluated(double seconds);       // an evaluation of the validation data that came after a step
+  double seconds_of_step() const;       // of a mean step, with its part of the evaluations; 0 if no step was measured
   const Pace& steps() const { return steps_; }
   const Pace& evaluations() const { return evaluations_; }
 

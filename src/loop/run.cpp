@@ -110,13 +110,17 @@ RunResult Run::train() {
 
 void Run::loop() {
   enter(Stage::loop);
-  trainer_.use(Condition::usual, /*last=*/true);  // a run that went back may have left an experiment
+  experimenter_.end();  // a run that went back may have left one
+  if (const auto threads = state().control.loader_threads(state().step)) trainer_.use_loader_threads(*threads);
   rate_began_ = now();
   rate_samples_ = state().samples;
   last_timed_save_ = last_timed_evaluation_ = last_timed_log_ = next_show_ = now();
+  next_accounts_ = now() + 1;  // the first ones soon, so that whoever watches a new run sees something
   while (advance()) {
   }
   keep_trace(tracer_.end(clock_.monotonic_seconds()));
+  if (experimenter_.runs()) say_unfinished("the steps ended before it was made");
+  experimenter_.end();
   if (state().step != began_at_) show(true);  // a stop may have come shortly after the last progress
   confirm();
   report_work(Work::Kind::nothing);
@@ -235,7 +239,9 @@ void Run::one_step() {
 StepResult Run::compute_step(bool want_norm) {
   const StepMessage message{learning_rate(), pending_entries_};
   std::string first;
-  experimenter_.before_step();
+  if (!experimenter_.before_step(members_ ? members_->computing() : 1))
+    say_unfinished("other workers compute now than at its begin");
+  if (experimenter_.runs()) pace_.leave_out();
   try {
     StepResult result = trainer_.step(message, want_norm);
     if (experimenter_.after_step()) reporter_->say(report::Level::info, "experiment", text_of(experimenter_.results()));
@@ -268,17 +274,22 @@ void Run::poll() {
 }
 
 void Run::take_requests() {
-  if (const auto window = experimenter_.due(pace_.steps()))
-    request(ControlEntry::Kind::experiment, static_cast<double>(*window), "what limits a step");
+  if (const auto due = experimenter_.due(pace_.steps())) request(due->kind, due->value, due->reason, due->request);
   if (options_.experiment && !experimenter_.results().empty())
     request(ControlEntry::Kind::stop, 0, "the experiment is made");
   if (!members_) return;
   for (const ControlEntry& entry : members_->requests()) {
     if (!accepts(entry)) continue;
-    const bool experiment = entry.kind == ControlEntry::Kind::experiment;
-    const double value = experiment ? static_cast<double>(Experiment::window_for(pace_.steps().mean())) : entry.value;
-    request(entry.kind, value, reason_of_request(entry), entry.request);
+    if (entry.kind == ControlEntry::Kind::experiment) {
+      experimenter_.ask(entry);
+      continue;
+    }
+    request(entry.kind, entry.value, reason_of_request(entry), entry.request);
   }
+}
+
+void Run::say_unfinished(const std::string& why) {
+  reporter_->say(report::Level::warning, "experiment_unfinished", "the experiment has no result: " + why);
 }
 
 // A user may change the interval while the run trains.
@@ -404,14 +415,13 @@ DueActions Run::apply_entries() {
     due_actions.evaluation = due_actions.evaluation || entry.kind == ControlEntry::Kind::evaluate;
     due_actions.checkpoint = due_actions.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
     if (entry.kind == ControlEntry::Kind::experiment)
-      experimenter_.begin(static_cast<int64_t>(entry.value), !members_ || !members_->has_peers());
+      experimenter_.begin(static_cast<int64_t>(entry.value), members_ ? members_->computing() : 1);
     if (entry.kind == ControlEntry::Kind::loader_threads)
       trainer_.use_loader_threads(static_cast<int64_t>(entry.value));
     const bool told = entry.kind != ControlEntry::Kind::schedule_steps;  // it comes often
     if (told && (members_ || !entry.reason.empty())) {
-      reporter_->say(
-          report::Level::info, "control",
-          "step " + std::to_string(entry.effective.value) + ": " + to_string(entry.kind) + ": " + entry.reason);
+      reporter_->say(report::Level::info, "control",
+                     "step " + std::to_string(entry.effective.value) + ": " + to_text(entry) + ": " + entry.reason);
     }
   }
   return due_actions;
@@ -466,11 +476,19 @@ bool Run::evaluate() {
   enter(Stage::loop);
   evaluation_window_.sums.clear();
   if (plan_.data.val_size > 0) pace_.evaluated(now() - began);
+  take_outlook();
   log_window(true);
   reporter_->say(
       report::Level::info, "evaluation",
       "step " + std::to_string(state().step.value) + ":" + metrics_text(metrics) + (verdict.improved ? "  (best)" : ""),
       metrics);
+  if (const std::string text = none_better_text(
+          state().outlook, options_.run_directory,
+          plan_.job.checkpoint.keep_best > 0 && plan_.job.checkpoint.monitor == state().outlook.metric);
+      !text.empty() && plan_.job.early_stopping.monitor.empty() && verdict.state.stop.empty()) {
+    state().outlook.told = true;
+    reporter_->say(report::Level::info, "none_better", text);
+  }
   if (!verdict.state.stop.empty()) reporter_->say(report::Level::info, "stop", verdict.state.stop);
   return verdict.improved && best_to_keep() > 0;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/number_text.h"
+#include "base/printable.h"
 #include "base/short_number.h"
 #include "loop/one_run.h"
 
@@ -22,7 +23,7 @@ constexpr double kEvaluationOfStep = 0.5;    // see evaluation_seconds
 constexpr double kFastEvaluation = 0.2;      // of the guess: how fast an unmeasured evaluation may be
 constexpr double kEvaluationMargin = 1.2;    // there are few evaluations, so the next one may be the longest
 constexpr double kMostForEvaluation = 0.25;  // of the budget; no time is kept free for a longer one
-constexpr int64_t kWarningSteps = 10;        // a warning needs so many measured steps ...
+constexpr int64_t kWarningSteps = 4;         // a warning needs so many measured steps ...
 constexpr double kWarningShare = 0.1, kWarningSeconds = 60;  // ... and so much of the budget, or so much time
 // An estimate of the last step needs so many measured steps. It is made again after this part of the training, and
 // counts if it differs by the last number.
@@ -41,6 +42,13 @@ std::string seconds_text(double seconds) {
 
 std::string range_text(int64_t low, int64_t high) {
   return low == high ? std::to_string(low) : std::to_string(low) + "-" + std::to_string(high);
+}
+
+// "budget.cost of 5": what the user has set.
+std::string limit_text(const std::string& option, const spec::BudgetOptions& budget) {
+  if (option == "budget.cost") return option + " of " + rounded_text(budget.cost);
+  if (option == "budget.energy") return option + " of " + rounded_text(budget.kilowatt_hours) + " kWh";
+  return option + " of " + short_seconds(budget.seconds);
 }
 
 }  // namespace
@@ -183,19 +191,24 @@ double Run::unseen_load() const {
   return options_.accounts->waiting_share() > kSharedMachine ? kShared : kQuiet;
 }
 
+// The evaluations in further steps, which take so long.
+double Run::evaluations_in(int64_t steps, double seconds) const {
+  if (plan_.data.val_size == 0) return 0;
+  const int64_t step = state().step.value;
+  if (evaluate_every_ && *evaluate_every_ > 0) {
+    const bool last_too = total_steps_ && step + steps == *total_steps_ && *total_steps_ % *evaluate_every_ != 0;
+    return static_cast<double>((step + steps) / *evaluate_every_ - step / *evaluate_every_ + (last_too ? 1 : 0));
+  }
+  if (plan_.job.trainer.eval_interval.unit != spec::Duration::Unit::seconds) return 0;
+  return seconds / plan_.job.trainer.eval_interval.amount;
+}
+
 // The time of further steps, with the evaluations between them.
 Range Run::steps_and_evaluations(int64_t steps) const {
   const double unseen = unseen_load();
   const Range of_steps = pace_.steps().of(static_cast<double>(steps), unseen);
   if (plan_.data.val_size == 0) return of_steps;
-  const int64_t step = state().step.value;
-  double evaluations = 0;
-  if (evaluate_every_ && *evaluate_every_ > 0) {
-    evaluations = static_cast<double>((step + steps) / *evaluate_every_ - step / *evaluate_every_);
-    if (total_steps_ && step + steps == *total_steps_ && *total_steps_ % *evaluate_every_ != 0) evaluations += 1;
-  } else if (plan_.job.trainer.eval_interval.unit == spec::Duration::Unit::seconds) {
-    evaluations = (of_steps.low + of_steps.high) / 2 / plan_.job.trainer.eval_interval.amount;
-  }
+  const double evaluations = evaluations_in(steps, (of_steps.low + of_steps.high) / 2);
   if (pace_.evaluations().is_measured()) return of_steps + pace_.evaluations().of(evaluations, unseen);
   const double like_steps =
       evaluations * static_cast<double>(plan_.data.val_size) / static_cast<double>(trainer_.batch_size(state().step));
@@ -222,12 +235,59 @@ Range Run::seconds_to_end() const {
   return {std::max(0.0, std::min(range.low, earliest)), std::max(0.0, std::min(range.high, left))};
 }
 
+// The last step of the training: the planned one, or an earlier one if a time ends the training before. Returns 0 if
+// nothing tells yet.
+int64_t Run::expected_last_step() const {
+  const spec::Duration& whole = plan_.job.trainer.max_duration;
+  double left = seconds_left() - end_seconds();
+  if (whole.unit == spec::Duration::Unit::seconds) left = std::min(left, whole.amount - elapsed());
+  const auto last = last_step();
+  const double each = pace_.seconds_of_step();
+  if (!std::isfinite(left) || each <= 0) return last.value_or(0);
+  constexpr double kMostSteps = 1e15;
+  const int64_t reached = state().step.value + static_cast<int64_t>(std::clamp(left / each, 0.0, kMostSteps));
+  return last ? std::min(*last, reached) : reached;
+}
+
+// Forecasts the best evaluation at the end of the run.
+void Run::take_outlook() {
+  const forecast::Monitored monitored = report::monitored_metric(plan_.job);
+  const auto value = state().evaluation.last.find(monitored.metric);
+  if (value == state().evaluation.last.end()) return;
+  constexpr int64_t kLooks = 32;  // at learning rates to come
+  const int64_t step = state().step.value;
+  const double peak = plan_.job.optimizer.lr * state().control.learning_rate_factor(state().step);
+  Ahead ahead{.last_step = expected_last_step(), .lowest_rate = std::numeric_limits<double>::infinity()};
+  const int64_t steps = std::max<int64_t>(0, ahead.last_step - step);
+  for (int64_t i = 1; i <= kLooks; ++i) {
+    const double rate = peak * schedule_->factor(step + (steps * i - 1) / kLooks);
+    ahead.lowest_rate = std::min(ahead.lowest_rate, rate);
+    ahead.highest_rate = std::max(ahead.highest_rate, rate);
+    ahead.mean_rate += rate / kLooks;
+  }
+  ahead.evaluations = evaluations_in(steps, static_cast<double>(steps) * pace_.seconds_of_step());
+  const bool ends_by_time = steps > 0 && (!last_step() || ahead.last_step < *last_step());
+  if (ends_by_time) ahead.evaluations = std::max(1.0, ahead.evaluations);  // the last step is evaluated in any case
+  if (pace_.steps().is_measured()) {
+    const Range left = seconds_to_end();
+    if (std::isfinite(left.high)) {
+      ahead.seconds_low = elapsed() + left.low;
+      ahead.seconds_high = elapsed() + left.high;
+    }
+  }
+  // The step that led to this state had the learning rate of the state before it.
+  const double rate = peak * schedule_->factor(std::max<int64_t>(0, step - 1));
+  state().outlook = look_ahead(std::move(state().outlook), monitored, {step, value->second, rate}, ahead);
+}
+
 // Says once, as soon as it is almost certain, that the budget ends the training before its last step.
 void Run::warn_of_short_budget() {
   const spec::TimeLimit limit = budget();
   const auto last = last_step();
-  if (warned_of_budget_ || limit.seconds <= 0 || !last || now() < next_budget_look_) return;
+  if (limit.seconds <= 0 || !last || now() < next_budget_look_) return;
   next_budget_look_ = now() + kWarningLookSeconds;
+  const std::string name = limit_text(limit.option, plan_.job.budget);
+  if (state().outlook.short_budget == name) return;
   const double measured = static_cast<double>(pace_.steps().count()) * pace_.steps().mean();
   if (pace_.steps().count() < kWarningSteps || measured < std::min(kWarningSeconds, kWarningShare * limit.seconds))
     return;
@@ -235,7 +295,7 @@ void Run::warn_of_short_budget() {
   const Range all = steps_and_evaluations(steps);
   const double left = seconds_left(), end = end_seconds();
   if (steps <= 0 || all.low + 0.2 * end <= left) return;
-  warned_of_budget_ = true;
+  state().outlook.short_budget = name;
   // in the time that is left for steps, as many fit as their part of the whole
   const auto reached = [&](double for_steps, double of_all) {
     const double more = std::floor(static_cast<double>(steps) * std::clamp(for_steps / of_all, 0.0, 1.0));
@@ -243,17 +303,21 @@ void Run::warn_of_short_budget() {
   };
   const double unused = 2 * pace_.steps().longest() + evaluation_seconds(plan_.data.val_size);
   const int64_t low = reached(left - end - unused, all.high), high = reached(left - 0.2 * end, all.low);
-  const double whole = std::ceil(elapsed() + all.high + end);
-  std::string text = limit.option +
-                     (limit.option == "budget.time" ? " of " + short_seconds(limit.seconds)
-                                                    : ", enough for " + short_seconds(limit.seconds) + ",") +
+  const double whole = std::ceil(elapsed() + all.high + end), least = elapsed() + all.low + end;
+  std::string text = name +
+                     (limit.option == "budget.time" ? "" : ", enough for " + short_seconds(limit.seconds) + ",") +
                      " will end the training at step " + range_text(low, high) + " of " + std::to_string(*last) +
-                     ". All steps would take about " + short_seconds(elapsed() + all.low + end, whole) + " together.";
-  if (plan_.job.scheduler.name != "constant") text += " The schedule of the learning rate is made for all steps.";
-  text += " To train on after the end: sinew resume RUN " +
+                     ". All steps would take about " + short_seconds(least, whole) + " together.";
+  if (plan_.job.scheduler.name != "constant")
+    text += " The schedule of the learning rate is made for all steps; to let it reach its end in this budget, begin " +
+            std::string("with trainer.max_duration=") + std::to_string(std::max<int64_t>(1, low)) + "st.";
+  text += " To train on after the end: sinew resume " + shell_quoted(options_.run_directory) + " " +
           spec::budget_setting(limit.option, plan_.job.budget, whole, watts());
   reporter_->say(report::Level::warning, "budget_short", text,
-                 {{"steps_low", static_cast<double>(low)}, {"steps_high", static_cast<double>(high)}});
+                 {{"steps_low", static_cast<double>(low)},
+                  {"steps_high", static_cast<double>(high)},
+                  {"seconds_low", least},
+                  {"seconds_high", whole}});
 }
 
 // If trainer.max_duration is a time, the schedule of the learning rate follows an estimate of the last step. The leader
@@ -261,13 +325,11 @@ void Run::warn_of_short_budget() {
 // so all members and every resume have the same schedule.
 void Run::estimate_last_step() {
   const spec::Duration& whole = plan_.job.trainer.max_duration;
-  const Pace &steps = pace_.steps(), &evaluations = pace_.evaluations();
+  const Pace& steps = pace_.steps();
   if (whole.unit != spec::Duration::Unit::seconds || !needs_last_step(plan_.job.scheduler)) return;
   if (steps.count() < kEstimateSteps || now() < next_estimate_) return;
   next_estimate_ = now() + kEstimateShare * whole.amount;
-  const double evaluated = evaluations.mean() * static_cast<double>(evaluations.count());
-  const double each = steps.mean() + evaluated / static_cast<double>(steps.count());
-  const double more = std::max(0.0, whole.amount - elapsed()) / std::max(each, 1e-9);
+  const double more = std::max(0.0, whole.amount - elapsed()) / std::max(pace_.seconds_of_step(), 1e-9);
   const double last = std::round(static_cast<double>(state().step.value) + 1 + more);
   const auto before = state().control.schedule_steps(state().step);
   if (before && std::abs(last - static_cast<double>(*before)) < kEstimateChange * last) return;

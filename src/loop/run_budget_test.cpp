@@ -173,6 +173,55 @@ TEST_F(TimeBudget, WarnsOnceThatTheBudgetWillNotDo) {
   EXPECT_GE(high, result_.step.value);
 }
 
+TEST_F(TimeBudget, ARunThatGoesOnDoesNotRepeatTheWarning) {
+  plan_.job.budget.seconds = 200;
+  plan_.job.checkpoint.interval = "5st";
+  const auto count = [](const std::string& said) {
+    size_t times = 0;
+    for (size_t at = said.find("will end the training"); at != said.npos;
+         at = said.find("will end the training", at + 1))
+      ++times;
+    return times;
+  };
+  int64_t steps = 0;
+  bool changed = false;
+  const std::string said = train(
+      [&] {
+        if (++steps == 60 && !std::exchange(changed, true)) throw MemoryChanged("a bit changed");
+        return 1.0;
+      },
+      always(1));
+  EXPECT_TRUE(changed) << "the run went back to a checkpoint";
+  EXPECT_EQ(count(said), 1U);
+  plan_.job.budget.seconds = 300;
+  EXPECT_EQ(count(train(always(1), always(1), true)), 1U) << "another limit that will not do";
+}
+
+TEST_F(TimeBudget, AWarningSaysWhatToDo) {
+  plan_.job.budget = {.seconds = 1000, .cost = 0.1, .price = 1.8};  // enough for 200 s
+  plan_.job.scheduler.name = "cosine";
+  const std::string said = train(always(1), always(1));
+  EXPECT_THAT(said, HasSubstr("budget.cost of 0.1, enough for 3m20s, will end the training at step "));
+  EXPECT_THAT(said, HasSubstr("begin with trainer.max_duration=1"));
+  const std::string command = "sinew resume " + folder_ + " budget.cost=";
+  ASSERT_THAT(said, HasSubstr(command));
+  EXPECT_GE(std::stod(said.substr(said.find(command) + command.size())), 0.55) << "1000 steps, 100 evaluations: 1100 s";
+}
+
+TEST_F(TimeBudget, WithoutEarlyStoppingTheUserLearnsOnceThatNothingBetterComes) {
+  plan_.job.early_stopping.monitor.clear();
+  trainer_.loss_at = [](int64_t step) { return 1 + std::abs(static_cast<double>(step) - 200) / 100; };
+  const std::string said = train(always(0.01), always(0.01));
+  const std::string note = "90 % likely that no better val/loss comes than 1 at step 200.";
+  const size_t at = said.find(note);
+  ASSERT_NE(at, said.npos) << said;
+  EXPECT_EQ(said.find("90 % likely", at + note.size()), said.npos);
+  begin_anew();
+  plan_.job.early_stopping.monitor = "val/loss";
+  trainer_.loss_at = [](int64_t step) { return 1 + std::abs(static_cast<double>(step) - 200) / 100; };
+  EXPECT_THAT(train(always(0.01), always(0.01)), Not(HasSubstr("90 % likely"))) << "early stopping ends it";
+}
+
 TEST_F(TimeBudget, SaysNothingIfTheBudgetSuffices) {
   plan_.job.budget.seconds = 2000;
   const std::string said = train(always(1), always(1));

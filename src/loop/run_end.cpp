@@ -237,6 +237,7 @@ rundir::Outcome Run::outcome_so_far() {
   const EvaluationState& evaluation = state().evaluation;
   outcome.last = evaluation.last;
   set_best(evaluation, outcome);
+  outcome.forecasts = forecasts_of(state().outlook);
   if (plan_.job.objective) {
     const auto found = evaluation.last.find(plan_.job.objective->metric);
     outcome.objective = {to_string(*plan_.job.objective), evaluation.objective_met,
@@ -282,6 +283,12 @@ void Run::validate_last(rundir::Outcome& outcome) {
                      (verdict.improved ? "  (best)" : ""),
                  metrics);
   outcome.last = verdict.state.last;
+  if (const auto value = metrics.find(state().outlook.metric); outcome.forecasts && value != metrics.end()) {
+    if (report::improves(value->second, outcome.forecasts->best, report::monitored_metric(plan_.job).lower, 0)) {
+      outcome.forecasts->best = value->second;
+      outcome.forecasts->best_step = state().step.value;
+    }
+  }
   set_best(verdict.state, outcome);
 }
 
@@ -443,7 +450,10 @@ bool Run::write_report(rundir::Outcome& outcome) {
   write_page(outcome);
   try {
     const std::string path = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
-    change_files([&](Disk& disk) { write_durably(disk, path, rundir::outcome_json(outcome)); });
+    change_files([&](Disk& disk) {
+      write_durably(disk, path, rundir::outcome_json(outcome));
+      rundir::remove_accounts(disk, options_.run_directory);
+    });
     return true;
   } catch (const DiskError& trouble) {
     reporter_->say(report::Level::error, "report_failed",

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/atomic_write.h"
 #include "base/fenced_disk.h"
 #include "base/json_text.h"
 #include "base/short_number.h"
@@ -62,10 +63,36 @@ void Run::keep_trace(std::optional<std::string> trace) {
   trace_.reset();
 }
 
+// Publishes what this worker has spent so far. It takes about a millisecond, and is never worth a run.
+void Run::keep_accounts() {
+  constexpr double kEverySeconds = 5;
+  if (options_.accounts == nullptr || !is_leader() || now() < next_accounts_) return;
+  next_accounts_ = now() + kEverySeconds;
+  rundir::Outcome so_far;
+  so_far.status = rundir::kRunning;
+  so_far.job = plan_.job.name;
+  so_far.started_wall_seconds = options_.began.wall_seconds;
+  so_far.seconds = elapsed();
+  so_far.steps = state().step.value;
+  so_far.samples = state().samples;
+  so_far.epochs = epochs();
+  so_far.experiments = experimenter_.results();
+  options_.accounts->add_to(so_far);
+  FencedDisk fenced(disk_, [this] { return may_write(); });
+  try {
+    fenced.check_may_write();
+    write_atomically(fenced, rundir::file_in(options_.run_directory, rundir::kAccountsFile),
+                     rundir::outcome_json(so_far));
+  } catch (const MayNotWrite&) {  // the next leader publishes its own
+  } catch (const DiskError&) {    // the next ones may reach the disk
+  }
+}
+
 void Run::show(bool last) {
   const double at = now();
   if (last ? shown_ == state().step : at < next_show_) return;
   next_show_ = at + 0.1;
+  if (!last) keep_accounts();
   if (!reporter_->reports()) return;
   shown_ = state().step;
   report::Progress progress;
@@ -91,6 +118,11 @@ void Run::show(bool last) {
       progress.eta_high_seconds = left.high;
     }
   }
+  if (const auto best = forecast_to_show(state().outlook); ends && best) {
+    progress.forecast_metric = state().outlook.metric;
+    progress.forecast_low = best->low;
+    progress.forecast_high = best->high;
+  }
   progress.shown = window_.means(plan_.data.task != data::Task::regression);
   for (const auto& [name, value] : state().evaluation.last) {
     if (name == "val/accuracy" || name == "val/loss" || name == "val/rmse") progress.shown[name] = value;
@@ -106,12 +138,18 @@ std::string Run::facts_json(const report::Progress& progress) const {
                           {"total_steps", progress.total_steps},
                           {"samples", progress.samples},
                           {"samples_per_second", progress.samples_per_second},
-                          {"metrics", progress.shown}};
+                          {"metrics", progress.shown},
+                          {"precision", plan_.job.trainer.precision},
+                          {"memory_format", plan_.job.trainer.memory_format}};
   if (progress.eta_seconds >= 0) {
     facts["eta_seconds"] = progress.eta_seconds;
     facts["eta_low_seconds"] = progress.eta_low_seconds;
     facts["eta_high_seconds"] = progress.eta_high_seconds;
   }
+  if (!progress.forecast_metric.empty())
+    facts["best_at_end"] = {{"metric", progress.forecast_metric},
+                            {"low", json_number(progress.forecast_low)},
+                            {"high", json_number(progress.forecast_high)}};
   return dump_json(facts);
 }
 

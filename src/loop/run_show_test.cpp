@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -86,6 +88,33 @@ TEST_F(ShownProgress, TheLastLineShowsTheStepAtWhichTheRunStopped) {
 
 TEST_F(ShownProgress, ALineHasMetricsAlsoAfterTheyWereLogged) {
   for (const std::string& line : lines(1)) EXPECT_NE(line.find("train/loss"), line.npos) << line;
+}
+
+TEST_F(ShownProgress, TheBestMetricOfTheEndIsToldOnceItIsKnown) {
+  plan_.job.trainer.eval_interval = {1, spec::Duration::Unit::steps};
+  plan_.job.checkpoint.monitor = "val/loss";
+  plan_.data.val_size = 10;
+  const auto tells = [](const std::string& line) { return line.find("  best val/loss 0.0") != line.npos; };
+  const std::vector<std::string> shown = lines(1, false, 12);
+  ASSERT_GT(shown.size(), 12U);
+  for (size_t i = 0; i < shown.size(); ++i) EXPECT_EQ(tells(shown[i]), i >= 3) << shown[i];
+  const std::vector<std::string> rest = lines(1, true);
+  for (size_t i = 0; i < rest.size(); ++i)
+    EXPECT_EQ(tells(rest[i]), i + 1 < rest.size()) << rest[i] << ": a resumed run knows the earlier evaluations";
+  std::ifstream file(folder_ + "/report.json");
+  const auto forecasts = nlohmann::json::parse(file).at("forecasts");
+  EXPECT_EQ(forecasts.at("metric"), "val/loss");
+  EXPECT_EQ(forecasts.at("best"), 0.05);
+  ASSERT_EQ(forecasts.at("made").size(), 3U);
+  for (size_t i = 0; i < 3; ++i) {
+    const auto& made = forecasts.at("made").at(i);
+    EXPECT_EQ(made.at("step"), 5 * (i + 1));
+    EXPECT_LE(made.at("low"), 0.05) << made;
+    EXPECT_GE(made.at("high"), 0.05) << made;
+    if (i < 2) {  // at step 15, the resumed run has not measured a step yet
+      EXPECT_GT(made.at("seconds_high"), 19) << made;
+    }
+  }
 }
 
 TEST_F(ShownProgress, TheLastStepIsShownOnce) {

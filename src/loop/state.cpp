@@ -19,6 +19,20 @@ std::string exact_text(double value) {
   return text;
 }
 
+constexpr std::pair<const char*, double forecast::Evaluations::*> kNumbersOfEvaluations[] = {
+    {"last_step", &forecast::Evaluations::last_step},
+    {"count", &forecast::Evaluations::count},
+    {"rate", &forecast::Evaluations::rate},
+    {"highest_rate", &forecast::Evaluations::highest_rate},
+    {"dropped_step", &forecast::Evaluations::dropped_step}};
+constexpr std::pair<const char*, double rundir::MetricForecast::*> kNumbersOfForecast[] = {
+    {"best", &rundir::MetricForecast::best},
+    {"low", &rundir::MetricForecast::low},
+    {"high", &rundir::MetricForecast::high},
+    {"none_better", &rundir::MetricForecast::none_better},
+    {"seconds_low", &rundir::MetricForecast::seconds_low},
+    {"seconds_high", &rundir::MetricForecast::seconds_high}};
+
 json evaluation_json(const EvaluationState& evaluation) {
   json document = {{"best_step", evaluation.best_step.value},
                    {"best_steps", json::array()},
@@ -57,6 +71,46 @@ EvaluationState evaluation_of(const json& document) {
   evaluation.stop = document.at("stop");
   evaluation.last = exact_metrics(document.at("last"));
   return evaluation;
+}
+
+json outlook_json(const Outlook& outlook) {
+  const forecast::Evaluations& evaluations = outlook.evaluations;
+  json document = {
+      {"metric", outlook.metric}, {"best_step", evaluations.best_step},   {"since_best", evaluations.since_best},
+      {"told", outlook.told},     {"short_budget", outlook.short_budget}, {"points", json::array()},
+      {"made", json::array()}};
+  if (evaluations.best) document["best"] = exact_text(*evaluations.best);
+  for (const auto& [name, value] : kNumbersOfEvaluations) document[name] = exact_text(evaluations.*value);
+  for (const auto& [step, value, count] : evaluations.points)
+    document["points"].push_back({exact_text(step), exact_text(value), exact_text(count)});
+  for (const rundir::MetricForecast& one : outlook.made) {
+    json& made = document["made"].emplace_back(json{{"step", one.step}, {"last_step", one.last_step}});
+    for (const auto& [name, value] : kNumbersOfForecast) made[name] = exact_text(one.*value);
+  }
+  return document;
+}
+
+// Throws exceptions of the JSON library.
+Outlook outlook_of(const json& document) {
+  Outlook outlook;
+  forecast::Evaluations& evaluations = outlook.evaluations;
+  const auto number = [](const json& text) { return std::strtod(text.get<std::string>().c_str(), nullptr); };
+  outlook.metric = document.at("metric");
+  evaluations.best_step = document.at("best_step");
+  evaluations.since_best = document.at("since_best");
+  outlook.told = document.at("told");
+  outlook.short_budget = document.at("short_budget");
+  if (document.contains("best")) evaluations.best = number(document.at("best"));
+  for (const auto& [name, value] : kNumbersOfEvaluations) evaluations.*value = number(document.at(name));
+  for (const json& point : document.at("points"))
+    evaluations.points.push_back({number(point.at(0)), number(point.at(1)), number(point.at(2))});
+  for (const json& made : document.at("made")) {
+    rundir::MetricForecast& one = outlook.made.emplace_back();
+    one.step = made.at("step");
+    one.last_step = made.at("last_step");
+    for (const auto& [name, value] : kNumbersOfForecast) one.*value = number(made.at(name));
+  }
+  return outlook;
 }
 
 ControlLog control_of(const json& list) {
@@ -132,6 +186,7 @@ json state_document(const State& state, const StateFacts& facts) {
                    {"data_digest", to_hex(facts.data_digest)},
                    {"model", facts.model},
                    {"job", facts.resolved_job}};
+  if (!state.outlook.metric.empty()) document["outlook"] = outlook_json(state.outlook);
   if (facts.joules > 0) document["joules"] = facts.joules;
   if (!state.left_out.empty()) document["left_out"] = left_out_json(state.left_out);
   if (!facts.records.empty()) document["records"] = facts.records;
@@ -146,6 +201,7 @@ void read_document(const json& document, State& state, StateFacts& facts) {
   state.seed = document.at("seed");
   state.control = control_of(document.at("control"));
   state.evaluation = evaluation_of(document.at("evaluation"));
+  state.outlook = document.contains("outlook") ? outlook_of(document.at("outlook")) : Outlook();
   state.left_out = left_out_of(document.value("left_out", json::object()));
   facts.window = exact_metrics(document.at("window"));
   facts.evaluation_window = exact_metrics(document.value("evaluation_window", json::object()));

@@ -11,8 +11,10 @@
 #include "base/hash.h"
 #include "base/ids.h"
 #include "data/data.h"
+#include "forecast/forecast.h"
 #include "loop/control.h"
 #include "report/report.h"
+#include "rundir/rundir.h"
 
 namespace sinew::loop {
 
@@ -31,6 +33,16 @@ struct EvaluationState {
   std::string stop;  // why training ends; empty while it continues
 };
 
+// What the evaluations so far promise for the end of the run. It decides nothing, so it is no part of the digest.
+struct Outlook {
+  std::string metric;  // report::monitored_metric of the job
+  forecast::Evaluations evaluations;
+  std::vector<rundir::MetricForecast> made;   // for report.json
+  std::optional<forecast::BestValue> newest;  // not saved
+  bool told = false;                          // the user knows that probably no better evaluation comes
+  std::string short_budget;                   // the limit of which the user knows that it will not do
+};
+
 // A sample that all members leave out, because it does not decode.
 struct LeftOut {
   data::Split split = data::Split::train;
@@ -46,6 +58,7 @@ struct State {
   uint64_t seed = 0;
   ControlLog control;
   EvaluationState evaluation;
+  Outlook outlook;
   std::set<LeftOut> left_out;
 };
 

@@ -35,7 +35,9 @@ struct CnnNet : torch::nn::Module {
     for (size_t i = 0; i < convolutions->size(); ++i) {
       x = convolutions[i]->as<torch::nn::Conv2d>()->forward(x);
       if (!norms->is_empty()) x = norms[i]->as<torch::nn::BatchNorm2d>()->forward(x);
-      x = torch::max_pool2d(activate(x, activation), 2);
+      // ReLU keeps the order of numbers, so it may come after the pooling, where there are a quarter as many.
+      const bool after = activation == "relu" || activation == "auto";
+      x = after ? activate(torch::max_pool2d(x, 2), activation) : torch::max_pool2d(activate(x, activation), 2);
     }
     x = x.flatten(1);
     if (dropout > 0) x = torch::dropout(x, dropout, is_training());

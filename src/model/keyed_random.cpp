@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "model/model.h"
+#include "model/vision_kernels.h"
 
 C10_DECLARE_int(caffe2_log_level);
 
@@ -246,6 +247,7 @@ void install_keyed_random() {
     replace("random_.to", TORCH_FN(keyed_random_to));
     replace("randperm.generator_out", TORCH_FN(keyed_randperm));
     refuse_the_rest(*library, replaced);
+    install_vision_kernels(*library);
     FLAGS_caffe2_log_level = level;
     return true;
   }();

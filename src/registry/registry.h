@@ -21,9 +21,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/beneath.h"
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/error.h"
+#include "base/resource_use.h"
+#include "base/stage_timer.h"
 #include "spec/spec.h"
 #include "store/store.h"
 
@@ -104,6 +107,19 @@ class Index {
 store::Record find_run(store::Store& store, const std::string& name, const std::string& root = "runs");
 // Returns the directory of the run, or "" if the run has none, because a client (MLflow) logged it.
 std::string directory_of(const store::Record& run, const std::string& root);
+
+// What the newest attempt of a run has spent: all of it, or so far if it trains.
+struct RunAccounts {
+  bool running = false;
+  int64_t steps = 0, samples = 0;  // since step 0
+  double flops = 0;                // see rundir::ModelUse; 0: not counted
+  std::optional<StageTimes> time;  // of the worker that led the run, as everything below
+  std::optional<ResourceUse> resources;
+  std::map<std::string, int64_t> memory_bytes;  // by what it is for, as in report.json; and "peak"
+};
+// Reads report.json in the directory of a run, or accounts.json if the run has not ended. Returns nullopt if neither is
+// there, or if it is damaged.
+std::optional<RunAccounts> accounts_in(const BeneathFile& run);
 
 // ---- artifacts: blobs addressed by their SHA-256 -------------------------------------------------------------------
 

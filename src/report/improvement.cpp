@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/number_text.h"
+#include "forecast/forecast.h"
 #include "report/report.h"
 
 namespace sinew::report {
@@ -24,6 +25,13 @@ std::string not_improved(const std::string& metric, const BestSoFar& so_far, con
   return metric + " has not improved in " + std::to_string(so_far.without_improvement) + " " + what +
          (so_far.best ? "; its best was " + rounded_text(*so_far.best) + " at step " + std::to_string(so_far.step.value)
                       : "; it has never been a number");
+}
+
+forecast::Monitored monitored_metric(const spec::Job& job) {
+  const spec::EarlyStoppingOptions& early = job.early_stopping;
+  if (!early.monitor.empty()) return {early.monitor, lower_is_better(early.monitor, early.mode), early.min_delta};
+  if (job.objective) return {job.objective->metric, !job.objective->at_least, 0};
+  return {job.checkpoint.monitor, lower_is_better(job.checkpoint.monitor, job.checkpoint.mode), 0};
 }
 
 bool meets(const spec::Objective& objective, double value) {

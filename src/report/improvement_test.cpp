@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "forecast/forecast.h"
 #include "report/report.h"
 
 namespace sinew::report {
@@ -30,6 +31,22 @@ TEST(BestSoFar, SaysSinceWhenNothingImproved) {
             "val/loss has not improved in 5 evaluations; its best was 0.25 at step 30");
   EXPECT_EQ(not_improved("x", {std::nullopt, Step(0), 2}, "reports"),
             "x has not improved in 2 reports; it has never been a number");
+}
+
+TEST(Monitored, IsTheMetricThatDecidesFirst) {
+  spec::Job job;
+  job.checkpoint.monitor = "val/accuracy";
+  EXPECT_EQ(monitored_metric(job).metric, "val/accuracy");
+  EXPECT_FALSE(monitored_metric(job).lower);
+  job.objective = spec::Objective{"val/rmse", false, 0.5};
+  EXPECT_EQ(monitored_metric(job).metric, "val/rmse");
+  EXPECT_TRUE(monitored_metric(job).lower);
+  job.early_stopping.monitor = "val/loss";
+  job.early_stopping.mode = "max";
+  job.early_stopping.min_delta = 0.25;
+  EXPECT_EQ(monitored_metric(job).metric, "val/loss");
+  EXPECT_FALSE(monitored_metric(job).lower) << "the job says so";
+  EXPECT_EQ(monitored_metric(job).min_delta, 0.25);
 }
 
 TEST(Objective, IsMetAtItsValue) {

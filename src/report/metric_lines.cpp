@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/json_text.h"
 #include "base/number_text.h"
+#include "forecast/forecast.h"
 
 namespace sinew::report {
 namespace {
@@ -127,6 +128,18 @@ std::optional<MetricRecord> parse_metrics_line_slowly(std::string_view line, std
     if (!put(record, name, *number)) return refuse("\"" + name + "\" is not a whole number");
   }
   return record;
+}
+
+std::vector<forecast::Evaluation> read_evaluations_of(const std::string& directory, const std::string& metric) {
+  std::vector<forecast::Evaluation> found;
+  double rate = 0;
+  for_each_record(rundir::file_in(directory, rundir::kMetricsFile), nullptr, [&](const MetricRecord& record) {
+    if (const auto at = record.values.find("train/learning_rate"); at != record.values.end()) rate = at->second;
+    const auto value = record.values.find(metric);
+    if (value == record.values.end() || (!found.empty() && record.step <= found.back().step)) return;
+    found.push_back({record.step, value->second, rate});
+  });
+  return found;
 }
 
 std::optional<int64_t> step_of_line(std::string_view line) {

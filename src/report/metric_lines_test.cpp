@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "forecast/forecast.h"
 #include "report/testing.h"
 
 namespace sinew::report {
@@ -128,6 +129,24 @@ TEST(ReadMetrics, a_torn_end_is_no_error_and_broken_lines_are_named) {
                                               "metrics.jsonl:5: the line is longer than a megabyte"}));
   EXPECT_EQ(read_metrics(path).size(), 3U);
   EXPECT_TRUE(read_metrics(directory / "none.jsonl").empty());
+}
+
+TEST(ReadMetrics, finds_the_evaluations_of_a_metric) {
+  const TemporaryDirectory folder;
+  std::string lines;
+  append_metrics_line(lines, 1, 8, 1, {{"train/learning_rate", 0.5}});
+  append_metrics_line(lines, 2, 16, 2, {{"val/loss", 3.5}});
+  append_metrics_line(lines, 3, 24, 3, {{"train/learning_rate", 0.25}, {"val/loss", NAN}, {"val/accuracy", 0.5}});
+  append_metrics_line(lines, 3, 24, 4, {{"test/loss", 1}, {"val/loss", 9}});
+  write_file(folder / "metrics.jsonl", lines);
+  const auto found = read_evaluations_of(folder.path, "val/loss");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].step, 2);
+  EXPECT_EQ(found[0].value, 3.5);
+  EXPECT_EQ(found[0].learning_rate, 0.5);
+  EXPECT_TRUE(std::isnan(found[1].value));
+  EXPECT_EQ(found[1].learning_rate, 0.25);
+  EXPECT_TRUE(read_evaluations_of(folder.path + "/nothing", "val/loss").empty());
 }
 
 TEST(ReadMetrics, limits_the_report_about_a_file_of_rubbish) {

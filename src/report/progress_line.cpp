@@ -96,6 +96,10 @@ std::vector<Part> parts_of(const Progress& progress, bool bar) {
                                : short_seconds(progress.eta_seconds),
                      "", 10, false, false});
   }
+  if (!progress.forecast_metric.empty()) {
+    parts.push_back({"best " + printable(progress.forecast_metric),
+                     short_range(progress.forecast_low, progress.forecast_high), "", 35, false, false});
+  }
   return parts;
 }
 
@@ -138,6 +142,10 @@ nlohmann::ordered_json progress_json(const Progress& progress) {
         std::pair{"eta_high_seconds", progress.eta_high_seconds}}) {
     if (seconds >= 0) json[name] = json_number(seconds);
   }
+  if (!progress.forecast_metric.empty())
+    json["best_at_end"] = {{"metric", progress.forecast_metric},
+                           {"low", json_number(progress.forecast_low)},
+                           {"high", json_number(progress.forecast_high)}};
   nlohmann::ordered_json& metrics = json["metrics"] = nlohmann::ordered_json::object();
   for (const auto& [name, value] : progress.shown) metrics[name] = json_number(value);
   return json;

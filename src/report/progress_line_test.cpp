@@ -49,6 +49,21 @@ TEST(ProgressLine, shows_all_parts) {
             "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  84.2k samples/s  eta 12s");
 }
 
+TEST(ProgressLine, shows_what_the_run_will_probably_reach) {
+  Progress progress = example();
+  progress.forecast_metric = "val/accuracy";
+  progress.forecast_low = 0.92134;
+  progress.forecast_high = 0.9342;
+  EXPECT_EQ(progress_line(progress, 0, false, false),
+            "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  84.2k samples/s  eta 12s  best "
+            "val/accuracy 0.921-0.935");
+  EXPECT_EQ(progress_line(progress, 79, true, false),
+            "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  eta 12s");
+  EXPECT_EQ(progress_json(progress).at("best_at_end").dump(),
+            R"({"metric":"val/accuracy","low":0.92134,"high":0.9342})");
+  EXPECT_FALSE(progress_json(example()).contains("best_at_end"));
+}
+
 TEST(ProgressLine, leaves_out_the_least_important_parts_first) {
   EXPECT_EQ(progress_line(example(), 79, true, false),
             "step 1240/2350  epoch 5.3/10  loss 0.3120  val/accuracy 0.9120  eta 12s");

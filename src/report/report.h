@@ -26,6 +26,11 @@
 #include "rundir/rundir.h"
 #include "spec/spec.h"
 
+namespace sinew::forecast {
+struct Evaluation;
+struct Monitored;
+}  // namespace sinew::forecast
+
 namespace sinew::report {
 
 // Names of metrics follow the usual convention: "train/loss", "val/accuracy", "throughput/samples_per_sec",
@@ -61,6 +66,10 @@ bool take(BestSoFar& so_far, Step step, double value, bool lower, double min_del
 // values: "evaluations".
 std::string not_improved(const std::string& metric, const BestSoFar& so_far, const std::string& what);
 
+// The metric whose end a forecast is about: that of early stopping, or else of the objective, or else the one by which
+// the best checkpoint is chosen.
+forecast::Monitored monitored_metric(const spec::Job& job);
+
 bool meets(const spec::Objective& objective, double value);
 // Returns the sentence that says that the objective is met.
 std::string objective_met(const spec::Objective& objective, double value);
@@ -77,6 +86,10 @@ struct Progress {
   double eta_seconds = -1;  // time until the end of the run; < 0: unknown
   // The end comes in this range with a probability of about 90 %. < 0: the range is unknown.
   double eta_low_seconds = -1, eta_high_seconds = -1;
+  // The best value of this metric at the end of the run lies in the range with a probability of about 90 %. Empty: it
+  // is not known.
+  std::string forecast_metric;
+  double forecast_low = 0, forecast_high = 0;
   Metrics shown;  // the metrics in the line, for example loss and val/accuracy
 };
 
@@ -173,6 +186,10 @@ struct MetricRecord {
 // Reads metrics.jsonl. Ignores an incomplete last line. Appends the file's name and line number of each other broken
 // line to `broken`, up to a hundred. A missing file has no records. Throws DiskError if the file cannot be read.
 std::vector<MetricRecord> read_metrics(const std::string& path, std::vector<std::string>* broken = nullptr);
+// Returns the evaluations of a metric in metrics.jsonl, by ascending steps: of two with the same step, the first. An
+// evaluation of which the file has no learning rate has that of the line before. Throws DiskError if the file cannot be
+// read.
+std::vector<forecast::Evaluation> read_evaluations_of(const std::string& directory, const std::string& metric);
 // Metrics that the client of a command logged at a server.
 struct LoggedMetrics {
   std::vector<MetricRecord> records;  // by step, then by time

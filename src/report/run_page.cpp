@@ -175,6 +175,21 @@ std::string metrics_section(const RunSummary& run) {
   return section("Metrics", text + "</table></div>\n");
 }
 
+// What the run expected to reach while it trained, and what came.
+std::string forecasts_section(const std::optional<rundir::MetricForecasts>& forecasts) {
+  if (!forecasts || forecasts->made.empty()) return "";
+  std::string text = "<div class=\"wide\"><table>\n<tr><th class=\"number\">at step</th><th>best " +
+                     escaped(forecasts->metric) + " until then</th><th>at the end</th></tr>\n";
+  for (const rundir::MetricForecast& one : forecasts->made)
+    text += "<tr><td class=\"number\">" + std::to_string(one.step) + "</td>" + number_cell(one.best) + "<td>" +
+            escaped(short_range(one.low, one.high)) + "</td></tr>\n";
+  text += "</table></div>\n<p>About nine of ten such ranges hold what comes.";
+  if (forecasts->best)
+    text += " The best value was " + escaped(short_number(*forecasts->best)) + " at step " +
+            std::to_string(forecasts->best_step) + ".";
+  return section("Forecasts", text + "</p>\n");
+}
+
 std::string figures(const std::vector<NamedChart>& charts) {
   std::string text;
   for (size_t i = 0; i < std::min(charts.size(), kMostPageCharts); ++i)
@@ -328,8 +343,9 @@ std::string run_page(const std::string& directory, const rundir::Outcome& outcom
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>" +
          escaped(run->job + ": " + outcome.status) + "</title>\n<style>\n" + std::string(kRunPageStyle) +
          "</style>\n</head>\n<body>\n<main>\n" + head_of(*run, outcome) + job_section(*run, log) +
-         metrics_section(*run) + curves_section(*run) + evaluation_section(*run) + time_section(outcome.time) +
-         warnings_section(log) + commands_section(*run, outcome) + files_section(*run) + "</main>\n</body>\n</html>\n";
+         metrics_section(*run) + forecasts_section(outcome.forecasts) + curves_section(*run) +
+         evaluation_section(*run) + time_section(outcome.time) + warnings_section(log) +
+         commands_section(*run, outcome) + files_section(*run) + "</main>\n</body>\n</html>\n";
 }
 
 std::string keep_run_page(Disk& disk, const std::string& directory, const rundir::Outcome& outcome) noexcept {

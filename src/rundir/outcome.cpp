@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/joined.h"
 #include "base/json_text.h"
 #include "rundir/rundir.h"
 
@@ -101,12 +102,18 @@ constexpr NumberField<ResourceUse, double> kFractions[] = {
     {"queued_seconds", &ResourceUse::queued_seconds},
     {"throttled_seconds", &ResourceUse::throttled_seconds},
     {"memory_stalled_seconds", &ResourceUse::memory_stalled_seconds},
-    {"memory_stopped_seconds", &ResourceUse::memory_stopped_seconds}};
+    {"memory_stopped_seconds", &ResourceUse::memory_stopped_seconds},
+    {"seconds", &ResourceUse::seconds}};
 constexpr NumberField<ResourceUse, int64_t> kAmounts[] = {{"major_faults", &ResourceUse::major_faults},
                                                           {"disk_read_bytes", &ResourceUse::disk_read_bytes},
                                                           {"disk_written_bytes", &ResourceUse::disk_written_bytes},
                                                           {"peak_memory_bytes", &ResourceUse::peak_memory_bytes},
                                                           {"memory_limit_bytes", &ResourceUse::memory_limit_bytes}};
+constexpr NumberField<NetworkUse, int64_t> kNetwork[] = {{"network_sent_bytes", &NetworkUse::sent_bytes},
+                                                         {"network_received_bytes", &NetworkUse::received_bytes}};
+constexpr NumberField<LayerUse, int64_t> kLayerCounts[] = {{"calls", &LayerUse::calls},
+                                                           {"parameters", &LayerUse::parameters}};
+constexpr NumberField<LayerUse, double> kLayerAmounts[] = {{"flops", &LayerUse::flops}, {"bytes", &LayerUse::bytes}};
 constexpr NumberField<MemoryUse, int64_t> kMemory[] = {{"program", &MemoryUse::program},
                                                        {"data", &MemoryUse::data},
                                                        {"parameters", &MemoryUse::parameters},
@@ -125,7 +132,27 @@ Json json_of(const ResourceUse& use) {
   Json json = Json::object();
   for (const auto& [name, value] : kFractions) json[name] = json_number(std::round(use.*value * 1e6) / 1e6);
   for (const auto& [name, value] : kAmounts) json[name] = use.*value;
+  for (const auto& [name, value] : kNetwork) json[name] = use.network.*value;
+  // Readers that have no use for the duration get the rates; Sinew itself computes them.
+  for (const auto& [name, bytes] : {std::pair{"disk_read", use.disk_read_bytes},
+                                    {"disk_written", use.disk_written_bytes},
+                                    {"network_sent", use.network.sent_bytes},
+                                    {"network_received", use.network.received_bytes}})
+    json[std::string(name) + "_bytes_per_second"] = json_number(std::round(use.a_second(bytes)));
   return json;
+}
+
+// Appends the fields of the model to the report.
+void add(Json& json, const ModelUse& use) {
+  json["flops_per_step"] = json_number(use.flops_per_step);
+  json["layers"] = Json::array();
+  for (const LayerUse& layer : use.layers) {
+    Json one = {{"name", layer.name}};
+    for (const auto& [name, value] : kLayerCounts) one[name] = layer.*value;
+    for (const auto& [name, value] : kLayerAmounts) one[name] = json_number(layer.*value);
+    json["layers"].push_back(one);
+  }
+  json["attempt"] = {{"steps", use.steps}, {"flops", json_number(use.flops)}, {"gradient_bytes", use.gradient_bytes}};
 }
 
 constexpr NumberField<LoadUse, int64_t> kLoadCounts[] = {
@@ -144,6 +171,42 @@ Json json_of(const LoadUse& use) {
     json[cpu_name(stage)] = json_number(std::round(use[stage] * 1e6) / 1e6);
   }
   return json;
+}
+
+constexpr NumberField<MetricForecast, double> kForecast[] = {{"best", &MetricForecast::best},
+                                                             {"low", &MetricForecast::low},
+                                                             {"high", &MetricForecast::high},
+                                                             {"none_better", &MetricForecast::none_better}};
+constexpr NumberField<MetricForecast, double> kForecastTime[] = {{"seconds_low", &MetricForecast::seconds_low},
+                                                                 {"seconds_high", &MetricForecast::seconds_high}};
+
+Json json_of(const MetricForecasts& forecasts) {
+  Json json = {{"metric", forecasts.metric}, {"made", Json::array()}};
+  if (forecasts.best) json.update({{"best", json_number(*forecasts.best)}, {"best_step", forecasts.best_step}});
+  for (const MetricForecast& one : forecasts.made) {
+    Json& made = json["made"].emplace_back(Json{{"step", one.step}, {"last_step", one.last_step}});
+    for (const auto& [name, value] : kForecast) made[name] = json_number(one.*value);
+    for (const auto& [name, value] : kForecastTime) {
+      if (one.*value >= 0) made[name] = json_number(std::round(one.*value * 1e3) / 1e3);
+    }
+  }
+  return json;
+}
+
+void read_forecasts(ObjectFields fields, std::string& wrong, MetricForecasts& forecasts) {
+  fields.text("metric", forecasts.metric);
+  double best = std::numeric_limits<double>::quiet_NaN();
+  fields.number("best", best);
+  if (!std::isnan(best)) forecasts.best = best;
+  fields.integer("best_step", forecasts.best_step);
+  for (const Json* made : fields.objects("made")) {
+    ObjectFields of_made(*made, wrong);
+    MetricForecast& one = forecasts.made.emplace_back();
+    of_made.integer("step", one.step);
+    of_made.integer("last_step", one.last_step);
+    for (const auto& [name, value] : kForecast) of_made.number(name, one.*value);
+    for (const auto& [name, value] : kForecastTime) of_made.number(name, one.*value);
+  }
 }
 
 void read_loading(ObjectFields fields, LoadUse& use) {
@@ -167,6 +230,24 @@ void read_experiment(ObjectFields fields, Outcome& outcome) {
   if (!condition) return;
   found.condition = *condition;
   outcome.experiments.push_back(found);
+}
+
+void read_model(ObjectFields& fields, std::string& wrong, std::optional<ModelUse>& model) {
+  const Json* attempt = fields.object("attempt");
+  if (attempt == nullptr) return;
+  ModelUse& out = model.emplace();
+  fields.number("flops_per_step", out.flops_per_step);
+  for (const Json* layer : fields.objects("layers")) {
+    ObjectFields of_layer(*layer, wrong);
+    LayerUse& one = out.layers.emplace_back();
+    of_layer.text("name", one.name);
+    for (const auto& [name, value] : kLayerCounts) of_layer.integer(name, one.*value);
+    for (const auto& [name, value] : kLayerAmounts) of_layer.number(name, one.*value);
+  }
+  ObjectFields of_attempt(*attempt, wrong);
+  of_attempt.integer("steps", out.steps);
+  of_attempt.number("flops", out.flops);
+  of_attempt.integer("gradient_bytes", out.gradient_bytes);
 }
 
 }  // namespace
@@ -211,6 +292,8 @@ std::string outcome_json(const Outcome& outcome) {
                                    {"ratio", json_number(found.ratio.expected)},
                                    {"ratio_low", json_number(found.ratio.low)},
                                    {"ratio_high", json_number(found.ratio.high)}});
+  if (outcome.model) add(json, *outcome.model);
+  if (outcome.forecasts) json["forecasts"] = json_of(*outcome.forecasts);
   if (outcome.cost) json["cost"] = json_number(*outcome.cost);
   if (outcome.kilowatt_hours) json["energy_kwh"] = json_number(*outcome.kilowatt_hours);
   if (!outcome.error.empty()) json["error"] = outcome.error;
@@ -219,7 +302,9 @@ std::string outcome_json(const Outcome& outcome) {
   return dump_json(json, 2) + "\n";
 }
 
-std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
+namespace {
+
+std::optional<Outcome> parse_any(std::string_view text, std::string* why) {
   std::string wrong;
   const auto refuse = [&](const std::string& reason) {
     if (why != nullptr) *why = reason;
@@ -271,6 +356,7 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     ResourceUse& out = outcome.resources.emplace();
     for (const auto& [name, value] : kFractions) of_resources.number(name, out.*value);
     for (const auto& [name, value] : kAmounts) of_resources.integer(name, out.*value);
+    for (const auto& [name, value] : kNetwork) of_resources.integer(name, out.network.*value);
   }
   if (const Json* loading = fields.object("loading"); loading != nullptr)
     read_loading(ObjectFields(*loading, wrong), outcome.loading.emplace());
@@ -281,6 +367,9 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     for (const auto& [name, bytes] : kMemory) of_memory.integer(name, out.*bytes);
   }
   for (const Json* found : fields.objects("experiments")) read_experiment(ObjectFields(*found, wrong), outcome);
+  read_model(fields, wrong, outcome.model);
+  if (const Json* forecasts = fields.object("forecasts"); forecasts != nullptr)
+    read_forecasts(ObjectFields(*forecasts, wrong), wrong, outcome.forecasts.emplace());
   for (const auto& [name, field] : {std::pair{"cost", &outcome.cost}, {"energy_kwh", &outcome.kilowatt_hours}}) {
     if (json.contains(name)) fields.number(name, field->emplace());
   }
@@ -292,11 +381,34 @@ std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
     of_fold.text("status", out.status);
     of_fold.numbers("metrics", out.metrics);
   }
-  if (std::find(kStatuses.begin(), kStatuses.end(), outcome.status) == kStatuses.end() && wrong.empty()) {
-    wrong = "\"status\" is none of done, failed, stopped, budget";
-  }
   if (!wrong.empty()) return refuse(wrong);
   return outcome;
+}
+
+// Refuses an outcome with another status.
+template <typename Statuses>
+std::optional<Outcome> with_status(std::optional<Outcome> outcome, const Statuses& statuses, std::string* why) {
+  if (!outcome || std::ranges::find(statuses, outcome->status) != std::ranges::end(statuses)) return outcome;
+  if (why != nullptr) *why = "\"status\" is none of " + joined(statuses, ", ");
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Outcome> parse_outcome(std::string_view text, std::string* why) {
+  return with_status(parse_any(text, why), kStatuses, why);
+}
+
+std::optional<Outcome> parse_accounts(std::string_view text, std::string* why) {
+  return with_status(parse_any(text, why), std::array{std::string_view(kRunning)}, why);
+}
+
+void remove_accounts(Disk& disk, const std::string& run_directory) {
+  const std::string file = file_in(run_directory, kAccountsFile);
+  try {
+    if (disk.exists(file)) disk.remove_file(file);
+  } catch (const DiskError&) {  // see rundir.h
+  }
 }
 
 }  // namespace sinew::rundir

@@ -40,6 +40,7 @@ inline constexpr const char* kLedgerFile = "ledger.jsonl";
 inline constexpr const char* kAttemptsFile = "attempts.jsonl";
 inline constexpr const char* kEndsFile = "ends.jsonl";  // the options of the end that users changed
 inline constexpr const char* kOutcomeFile = "report.json";
+inline constexpr const char* kAccountsFile = "accounts.json";  // what a run has spent so far, while it trains
 inline constexpr const char* kRunPageFile = "report.html";
 inline constexpr const char* kTraceFile = "trace.json";
 inline constexpr const char* kCoordinatorFile = "coordinator.json";
@@ -219,6 +220,41 @@ struct MemoryUse {
   bool operator==(const MemoryUse&) const = default;
 };
 
+// What the forward and backward passes of a layer do in a step, in all shards together.
+struct LayerUse {
+  std::string name;             // "conv1", "blocks.0.attn.qkv"; an operator without parameters: "relu 8x64"
+  int64_t calls = 0;            // of its operators that compute or move something
+  double flops = 0, bytes = 0;  // floating-point operations; memory read and written, as if no cache kept anything
+  int64_t parameters = 0;       // numbers
+  bool operator==(const LayerUse&) const = default;
+};
+// What training the model takes: layers are counted in one shard, which stands for all others.
+struct ModelUse {
+  // The layers with the most operations first. The last one may be the sum of all further ones, with this name.
+  static constexpr const char* kOther = "other";
+  static constexpr size_t kMostLayers = 30;  // without kOther
+  std::vector<LayerUse> layers;
+  double flops_per_step = 0;   // of a step with a whole batch
+  int64_t gradient_bytes = 0;  // of the sums of a step
+  int64_t steps = 0;           // that the run has made in this attempt
+  double flops = 0;            // that this worker has computed in these steps; other workers have computed the rest
+  bool operator==(const ModelUse&) const = default;
+};
+// A forecast that a run made when a part of its steps was done, so that it can be compared with what came.
+struct MetricForecast {
+  int64_t step = 0, last_step = 0;             // of the forecast; of the training, as it was expected then
+  double best = 0, low = 0, high = 0;          // the best value until then; the best one at the end lies in this range
+  double none_better = 0;                      // the probability that no better value comes
+  double seconds_low = -1, seconds_high = -1;  // the whole training takes so long; < 0: not known
+  bool operator==(const MetricForecast&) const = default;
+};
+struct MetricForecasts {
+  std::string metric;
+  std::vector<MetricForecast> made;  // when about 25 %, 50 % and 75 % of the steps were done, as far as it was possible
+  std::optional<double> best;        // the best value until the end
+  int64_t best_step = 0;
+};
+
 // The content of report.json. A run writes this file last, with write_durably. When a run is resumed, the worker first
 // removes the report of the earlier attempt.
 struct Outcome {
@@ -245,6 +281,8 @@ struct Outcome {
   std::vector<double> shares;
   std::optional<MemoryUse> memory;
   std::vector<ConditionTime> experiments;  // of the newest experiment; empty if there was none
+  std::optional<ModelUse> model;
+  std::optional<MetricForecasts> forecasts;
   // Of all attempts, if budget.cost or budget.energy limits the run.
   std::optional<double> cost, kilowatt_hours;
   // Set if this attempt failed before it could train: the status of the last attempt that trained. The steps, samples,
@@ -254,6 +292,12 @@ struct Outcome {
 std::string outcome_json(const Outcome& outcome);  // ends with a newline
 // Returns nullopt if the text is not an outcome, and stores the reason in `why`.
 std::optional<Outcome> parse_outcome(std::string_view json, std::string* why = nullptr);
+
+// accounts.json: the fields of report.json that are known while a run trains. Its status is kRunning.
+inline constexpr const char* kRunning = "running";
+std::optional<Outcome> parse_accounts(std::string_view json, std::string* why = nullptr);
+// Removes accounts.json, because report.json says it all. Ignores errors of the disk: readers prefer report.json.
+void remove_accounts(Disk& disk, const std::string& run_directory);
 
 // Returns the text of report.json in the run directory, or "" if it is missing or unreadable.
 std::string report_text(Disk& disk, const std::string& run_directory);

@@ -187,8 +187,8 @@ struct TrainerOptions {
   int64_t batch_size = 64;             // samples in a step, over all workers
   Auto<int64_t> shards;                // S; auto depends on this file, and on the memory where it is scarce
   Auto<int64_t> lanes;                 // threads that compute shards; no effect on the result
-  std::string precision = "auto";      // auto | fp32 | bf16
-  std::string memory_format = "auto";  // auto | contiguous | channels_last
+  std::string precision = "auto";      // auto | fastest | fp32 | bf16
+  std::string memory_format = "auto";  // auto | fastest | contiguous | channels_last
   std::string device = "auto";         // auto | cpu | cuda
   double grad_clip_norm = 0.0;         // 0: off
   double ema_decay = 0.0;              // 0: off; otherwise evaluation and the exported model use averaged weights

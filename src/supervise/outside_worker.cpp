@@ -1,6 +1,7 @@
 #include "supervise/outside_worker.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <system_error>
 
@@ -10,6 +11,7 @@
 #include "base/write_fence.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
+#include "supervise/first_decision.h"
 
 namespace sinew::supervise {
 namespace {
@@ -38,6 +40,8 @@ void check_group(const std::string& directory) {
   if (alone) cluster::running_coordinator("", directory);  // throws: it has no coordinator
 }
 
+constexpr double kDecisionAnswerSeconds = 2, kDecisionLookSeconds = 0.5;
+
 }  // namespace
 
 WorkerLaunch launch_of(const OutsideWorker& worker) {
@@ -63,6 +67,38 @@ WorkerLaunch launch_of(const OutsideWorker& worker) {
     launch.ledger = system_disk().exists(rundir::file_in(launch.run_directory, rundir::kLedgerFile));
   }
   return launch;
+}
+
+std::vector<std::string> decisions_in(const std::string& facts, const spec::Job& job) {
+  const auto json = nlohmann::json::parse(facts, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("precision") || !json.contains("memory_format")) return {};
+  return decided_options(job, json["precision"].is_string() ? json["precision"].get<std::string>() : "",
+                         json["memory_format"].is_string() ? json["memory_format"].get<std::string>() : "");
+}
+
+std::optional<int> take_decisions(WorkerLaunch& launch, const spec::Job& job, double wait_seconds,
+                                  SignalSource& signals, Clock& clock) {
+  if (!needs_decision(job)) return std::nullopt;
+  const double end = clock.monotonic_seconds() + wait_seconds;
+  while (true) {
+    const auto info = cluster::coordinator_info_now(launch.run_directory);
+    const auto status =
+        info ? cluster::CoordinatorClient(info->url, info->secret, kDecisionAnswerSeconds).status() : std::nullopt;
+    const std::vector<std::string> decided = status ? decisions_in(status->facts, job) : std::vector<std::string>();
+    if (!decided.empty()) {
+      take_decided(launch.overrides, decided);
+      return std::nullopt;
+    }
+    if (const int signal = signals.next()) return 128 + signal;
+    if (clock.monotonic_seconds() >= end) break;
+    clock.sleep_seconds(kDecisionLookSeconds);
+  }
+  throw Error(
+      "FASTEST_UNDECIDED",
+      "the job leaves to the group which precision is the fastest, and the group's leader did not say it within " +
+          std::to_string(static_cast<int64_t>(wait_seconds)) + " s",
+      "wait until the run has made steps; or give trainer.precision and trainer.memory_format as its "
+      "resolved.yaml does");
 }
 
 bool is_over(const std::string& directory, const std::function<void(const std::string&)>& say) {

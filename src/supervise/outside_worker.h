@@ -2,9 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
+#include "base/signals.h"
+#include "spec/spec.h"
 #include "supervise/worker_start.h"
 
 namespace sinew::supervise {
@@ -23,6 +27,16 @@ struct OutsideWorker {
 // Returns how to start the worker. If `where` is a URL, writes the coordinator's address and secret to coordinator.json
 // in this machine's own directory. Throws Error if no worker can ever join the run.
 WorkerLaunch launch_of(const OutsideWorker& worker);
+
+// What the leader's facts say about what the job leaves to a measurement, as overrides; empty: they do not say it.
+std::vector<std::string> decisions_in(const std::string& facts, const spec::Job& job);
+
+// A worker that joins by a URL has no resolved.yaml of the run. If its job leaves something open that only a
+// measurement decides, this asks the coordinator what the group has decided, and adds that to launch.overrides. The
+// leader says it after its first steps, so this may wait. Returns the exit code if a signal asked this process to stop.
+// Throws Error if the coordinator does not know it within `wait_seconds`.
+std::optional<int> take_decisions(WorkerLaunch& launch, const spec::Job& job, double wait_seconds,
+                                  SignalSource& signals, Clock& clock);
 
 // Returns whether the run in this directory is over for good, and says so. Throws Error if the run was stopped or has
 // failed: it can be resumed, but no worker needs to wait for that.

@@ -54,5 +54,17 @@ TEST_F(ByUrl, TheWritersOfAnotherCoordinatorGo) {
   EXPECT_EQ(info->secret, "sesame");
 }
 
+TEST(TheDecisionsOfARun, AreInTheFactsOfItsLeader) {
+  using Overrides = std::vector<std::string>;
+  spec::Job job;
+  job.trainer.precision = "fastest";
+  const std::string facts = R"({"step":3,"precision":"bf16","memory_format":"channels_last"})";
+  EXPECT_EQ(decisions_in(facts, job), Overrides{"trainer.precision=bf16"});
+  job.trainer.memory_format = "fastest";
+  EXPECT_EQ(decisions_in(facts, job), (Overrides{"trainer.precision=bf16", "trainer.memory_format=channels_last"}));
+  for (const char* none : {"", "{}", "[]", R"({"precision":"bf16"})", R"({"precision":1,"memory_format":2})"})
+    EXPECT_TRUE(decisions_in(none, job).empty()) << none;
+}
+
 }  // namespace
 }  // namespace sinew::supervise

@@ -9,6 +9,7 @@
 
 #include "supervise/chaos_plan.h"
 #include "supervise/disturbed_run.h"
+#include "supervise/first_decision.h"
 #include "supervise/launched_worker.h"
 #include "supervise/launcher.h"
 #include "supervise/lock_holder.h"

@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "rundir/rundir.h"
 #include "supervise/coordinator_link.h"
+#include "supervise/first_decision.h"
 #include "supervise/run_processes.h"
 #include "supervise/supervisor_shell.h"
 
@@ -67,6 +68,9 @@ int supervise(const SupervisorOptions& options, SignalSource& signals, Clock& cl
   if (const auto before = cluster::coordinator_info_now(directory); !before || before->exit_code)
     system_disk().remove_file(rundir::file_in(directory, rundir::kViewFile));
   if (options.launch.ledger) make_ledger(directory);
+  if (options.decides_first) {
+    if (const auto code = decide_first(options.launch, signals)) return *code;
+  }
 
   const rundir::Attempt attempt{directory, options.job_name, clock.wall_seconds(),
                                 rundir::report_text(system_disk(), directory)};

@@ -53,4 +53,7 @@ WorkerStart worker_start(const WorkerLaunch& launch, const std::string& coordina
                          int64_t workers_per_machine, const std::string& activity_board = "",
                          Parent parent = Parent::restart_loop);
 
+// The start of the worker that only decides (task::Train::decide).
+WorkerStart decision_start(const WorkerLaunch& launch);
+
 }  // namespace sinew::supervise

@@ -38,6 +38,7 @@ void fields(Visitor&& visit, Value& task) requires std::same_as<std::remove_cons
   visit("resume", task.resume);
   visit("ledger", task.ledger);
   visit("json_log", task.json_log);
+  visit("decide", task.decide);
   visit("activity_board", task.activity_board);
 }
 

@@ -13,7 +13,7 @@
 
 namespace sinew::task {
 
-inline constexpr int kVersion = 5;
+inline constexpr int kVersion = 6;
 
 // Makes the worker a member of a group of workers that train one run.
 struct Group {
@@ -40,6 +40,7 @@ struct Train {
   std::vector<std::string> overrides;
   std::string run_directory;
   bool resume = false, ledger = false, json_log = false;
+  bool decide = false;  // only make the decisions that the workers of a group do not make one by one; see train::decide
   std::string activity_board;  // path of the board that the worker posts on (base/activity_board.h); empty: no board
   std::optional<Group> group;  // nullopt: this worker trains alone
   std::optional<Sandbox> sandbox;  // nullopt: the worker is not confined

@@ -16,7 +16,16 @@ namespace sinew::task {
 namespace {
 
 const std::vector<Task> kExamples = {
-    Train{"job.yaml", "name: x\n", {"a=1", "b= \"x\"\n"}, "runs/x/1", true, true, false, "/proc/1/fd/3", std::nullopt},
+    Train{"job.yaml",
+          "name: x\n",
+          {"a=1", "b= \"x\"\n"},
+          "runs/x/1",
+          true,
+          true,
+          false,
+          true,
+          "/proc/1/fd/3",
+          std::nullopt},
     Train{"job.yaml",
           "",
           {},
@@ -24,6 +33,7 @@ const std::vector<Task> kExamples = {
           false,
           false,
           true,
+          false,
           "",
           Group{"runs/x/1/coordinator.json", "10.0.0.1", "host-a", 12.5, 3},
           Sandbox{{"10.0.0.2"}, uint64_t{1} << 40}},
@@ -66,9 +76,9 @@ TEST(Task, DamageIsRefused) {
     for (size_t length = 0; length + 2 < text.size(); ++length)
       EXPECT_EQ(code_of(text.substr(0, length)), ErrorCode("TASK_UNREADABLE")) << length;
   }
-  EXPECT_EQ(code_of(R"({"version":5,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
-  EXPECT_EQ(code_of(R"({"version":5,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
-  EXPECT_EQ(code_of(R"({"version":5,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
+  EXPECT_EQ(code_of(R"({"version":6,"task":"paint"})"), ErrorCode("TASK_UNKNOWN"));
+  EXPECT_EQ(code_of(R"({"version":6,"task":"check"})"), ErrorCode("TASK_UNREADABLE"));
+  EXPECT_EQ(code_of(R"({"version":6,"task":"check","job":1,"overrides":[],"json":true,"seconds":1})"),
             ErrorCode("TASK_UNREADABLE"));
 }
 

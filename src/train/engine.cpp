@@ -255,18 +255,55 @@ std::optional<Contribution> Engine::train_shard(int lane, const Work& work, bool
   reset_buffers(lane);
   const model::RandomScope random(shard_key(ShardIndex(work.shard)));
   const torch::Tensor targets = to_target(batch);
-  const torch::Tensor outputs = forward(lane, to_input(batch), targets);
-  const Loss::Value loss = loss_(outputs, targets);
-
+  std::unique_ptr<LayerCount> count = next_count(lane);
+  const auto counted = [&](const auto& pass) { count ? count->observe(pass) : pass(); };
+  torch::Tensor outputs;
+  Loss::Value loss;
+  counted([&] {
+    outputs = forward(lane, to_input(batch), targets);
+    loss = loss_(outputs, targets);
+  });
   training_metrics_.count(outputs.detach(), targets, leaf);
   enter(lane, Stage::backward);
-  leaf.gradients = gradients_of(lane, loss);
+  counted([&] { leaf.gradients = gradients_of(lane, loss); });
   leaf.buffers = buffer_deltas(lane, batch.count());
   leaf.loss = loss.sum.item<double>();
   leaf.weight = loss.weight;
   leaf.samples = batch.count();
   if (options_.faults.in_shard) options_.faults.in_shard(work, again, leaf.gradients);
+  computed_samples_ += batch.count();
+  if (count && loss.weight > 0) {
+    counted_samples_ = batch.count();
+    counted_ = std::move(count);
+  } else if (count) {
+    counts_ = false;  // the shard had no backward pass, so another one is counted
+  }
   return leaf;
+}
+
+// Returns null unless this lane has to count the shard that it is about to compute.
+std::unique_ptr<LayerCount> Engine::next_count(int lane) {
+  if (!options_.counts_layers || counts_ || counts_.exchange(true)) return nullptr;
+  const auto replica = static_cast<size_t>(lane);
+  return std::make_unique<LayerCount>(replica_parameters_[replica], replica_buffers_[replica]);
+}
+
+double Engine::computed_flops() const {
+  if (!counted_) return 0;
+  double flops = 0;
+  for (const rundir::LayerUse& layer : counted_->layers()) flops += layer.flops;
+  return flops * static_cast<double>(computed_samples_) / static_cast<double>(counted_samples_);
+}
+
+std::optional<rundir::ModelUse> Engine::model_use() const {
+  if (!counted_) return std::nullopt;
+  const int64_t size = batch_size(state_.step), samples = std::min(size, info_.train_size);
+  const auto parts = data::split_into_shards(samples, size, shards());
+  const auto full = std::ranges::count_if(parts, [](const auto& part) { return part.first < part.second; });
+  rundir::ModelUse use =
+      use_in_step(counted_->layers(), static_cast<double>(samples) / static_cast<double>(counted_samples_), full);
+  for (const size_t p : trained_) use.gradient_bytes += static_cast<int64_t>(state_.parameters[p].tensor.nbytes());
+  return use;
 }
 
 int64_t Engine::batch_size(Step step) const {

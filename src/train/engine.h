@@ -4,6 +4,7 @@
 // the phases, one thread does the rest. The engine uses no files, and a clock only to measure (StageTimer).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -15,6 +16,7 @@
 #include "train/blocks.h"
 #include "train/busy_threads.h"
 #include "train/lanes.h"
+#include "train/layer_count.h"
 #include "train/loss.h"
 #include "train/memory_parts.h"
 #include "train/optimizer.h"
@@ -33,6 +35,7 @@ struct EngineOptions {
   OnWork on_work = nullptr;
   StageTimer* stages = nullptr;  // with as many lanes as the engine; null: nothing is measured
   Faults faults = {};
+  bool counts_layers = false;  // counts what the layers do in the first shard that it computes
 };
 
 // Keeps cores or the memory busy, as the condition of a step says.
@@ -68,8 +71,9 @@ class Engine {
   StepResult step(const StepMessage& own, bool want_norm, bool explain = true);
   StepResult step(double lr, bool want_norm) { return step({lr, {}}, want_norm); }
   // See loop::Trainer::use().
-  void use(Condition condition, bool last);
+  bool use(Condition condition);
   bool can_use(Condition condition);
+  void end_conditions() { busy_.reset(); }
   void audit_next_step() { audits_next_step_ = true; }  // audits every shard of it, whatever cluster.audit says
   // Returns the digest of the gradients and the loss of the next step's first shard. Does not change the state.
   Digest probe();
@@ -97,6 +101,10 @@ class Engine {
   const std::vector<torch::Tensor>& gradients() const { return gradients_; }
   // Identifies the code of the model and of the loss, which the job file only names.
   std::string code_identity() const { return replicas_.front()->identity() + model::loss_identity(options_.job); }
+  // What a step with a whole batch takes, once a shard was counted. Call it only between steps.
+  std::optional<rundir::ModelUse> model_use() const;
+  // The operations of all training shards that this worker has computed, without sums and the optimizer.
+  double computed_flops() const;
   model::Model& replica(int lane) { return *replicas_.at(static_cast<size_t>(lane)); }
   const Loss& loss() const { return loss_; }
   torch::Tensor to_input(const data::Batch& batch) const;
@@ -104,6 +112,7 @@ class Engine {
 
  private:
   std::optional<Contribution> train_shard(int lane, const Work& work, bool again);
+  std::unique_ptr<LayerCount> next_count(int lane);
   // Computes a shard. `again`: this result only serves to check another computation of the same shard, here or on
   // another member.
   using Compute = std::function<std::optional<Contribution>(bool again)>;
@@ -123,7 +132,7 @@ class Engine {
   // Runs work(lane) on the lanes that compute under the present condition.
   void run_lanes(const std::function<void(int)>& work, const std::function<void()>& on_failure = nullptr);
   int computing_lanes() const;
-  void wait_for_samples();  // of the next step
+  bool wait_for_samples();  // of the next step; returns whether all of them are loaded
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);
   }
@@ -222,7 +231,11 @@ class Engine {
   std::vector<loop::LeftOut> newly_left_out_;  // what the current step or evaluation has added to state_.left_out
   SkippedSamples left_out_;                    // see StepResult
   std::vector<std::string> damaged_copies_;
-  std::string audit_failure_;  // how the results of a shard differed in this step; guarded by skipped_mutex_
+  std::string audit_failure_;        // how the results of a shard differed in this step; guarded by skipped_mutex_
+  std::atomic<bool> counts_{false};  // a lane counts a shard, or has done so
+  std::unique_ptr<LayerCount> counted_;
+  int64_t counted_samples_ = 0;  // of that shard
+  std::atomic<int64_t> computed_samples_{0};
   bool bound_to_average_ = false;
   bool audits_next_step_ = false;
   std::function<bool()> too_late_;      // of the current evaluation; may be empty

@@ -14,10 +14,10 @@ bool needs_threads(Condition condition) {
   return condition == Condition::cores_busy || condition == Condition::memory_busy;
 }
 
-// The threads read from memory of their own, which must not make the run reach its limit.
+// The threads read memory of their own, which must not bring the run to its limit. Other workers may share the limit,
+// so a worker takes no more than a quarter of it.
 bool has_memory_for_threads() {
-  const uint64_t all = machine_memory(), used = static_cast<uint64_t>(resident_memory().held);
-  return all > used && all - used >= 4 * BusyThreads::kBytes;
+  return machine_memory() / 4 > static_cast<uint64_t>(resident_memory().held) + BusyThreads::kBytes;
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ bool Engine::can_use(Condition condition) {
     case Condition::memory_busy:
       if (!two_cores || options_.job.budget.memory > 0 || (!busy_ && !has_memory_for_threads())) return false;
       try {
-        if (!busy_) busy_ = std::make_unique<BusyThreads>(std::max(1, lanes_.count() - lanes_.count() / 2));
+        if (!busy_) busy_ = std::make_unique<BusyThreads>(std::max(1, lanes_.count() / 2));
       } catch (const std::exception&) {  // the machine has no thread or no memory left
         return false;
       }
@@ -66,15 +66,14 @@ bool Engine::can_use(Condition condition) {
   return false;
 }
 
-void Engine::use(Condition condition, bool last) {
+bool Engine::use(Condition condition) {
   condition_ = condition;
-  if (last) busy_.reset();
-  if (condition == Condition::samples_ready) wait_for_samples();
+  return condition != Condition::samples_ready || wait_for_samples();
 }
 
-void Engine::wait_for_samples() {
+bool Engine::wait_for_samples() {
   const auto expected = prefetched_.find(state_.step.value);
-  if (expected == prefetched_.end()) return;  // nothing was requested yet
+  if (expected == prefetched_.end()) return false;  // nothing was requested yet
   const data::StepRange range = next_range();
   const auto parts = data::split_into_shards(range.count, batch_size(state_.step), shards());
   std::vector<data::ShardRequest> requests;
@@ -84,8 +83,9 @@ void Engine::wait_for_samples() {
       requests.push_back({data::Split::train, range.epoch, range.first + first, last - first});
   }
   enter_all(Stage::data_wait);
-  options_.prefetcher->wait_for(requests, kSamplesSeconds);
+  const bool loaded = options_.prefetcher->wait_for(requests, kSamplesSeconds);
   enter_all(Stage::loop);
+  return loaded;
 }
 
 }  // namespace sinew::train

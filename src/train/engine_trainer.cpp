@@ -27,7 +27,8 @@ EngineTrainer::EngineTrainer(const Resolved& resolved, const data::Dataset& data
                             .reducer = own_reducer_.get(),
                             .on_work = options.on_work,
                             .stages = stages,
-                            .faults = options.faults}) {
+                            .faults = options.faults,
+                            .counts_layers = true}) {
   engine_.check_sizes();
 }
 

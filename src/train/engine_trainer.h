@@ -34,7 +34,8 @@ class EngineTrainer final : public loop::Trainer {
     engine_.audit_next_step();
     repeats_ = true;
   }
-  void use(Condition condition, bool last) override { engine_.use(condition, last); }
+  bool use(Condition condition) override { return engine_.use(condition); }
+  void end_conditions() override { engine_.end_conditions(); }
   bool can_use(Condition condition) override { return engine_.can_use(condition); }
   void use_loader_threads(int64_t threads) override { prefetcher_.use_threads(threads); }
   EvaluationResult evaluate(data::Split split, const std::function<bool()>& too_late = nullptr) override {

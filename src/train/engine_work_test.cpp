@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <set>
 
 #include "train/engine.h"
 #include "train/synthetic.h"
@@ -19,9 +20,10 @@ struct RecordingEngine {
                              .dataset = &data,
                              .prefetcher = &prefetcher,
                              .reducer = reducer != nullptr ? reducer : own.get(),
-                             .on_work = [this](int, const Work& work) { take(work); }}) {}
-  void take(const Work& work) {
+                             .on_work = [this](int lane, const Work& work) { take(lane, work); }}) {}
+  void take(int lane, const Work& work) {
     const std::lock_guard lock(mutex);
+    if (work.kind == Work::Kind::computing) lanes.insert(lane);
     recorded.push_back(work);
     if (fails && work.kind == Work::Kind::computing && work.shard == 1)
       throw Error("TEST_SHARD", "no such shard", "try another");
@@ -32,6 +34,7 @@ struct RecordingEngine {
   std::unique_ptr<Reducer> own;
   std::mutex mutex;
   std::vector<Work> recorded;
+  std::set<int> lanes;  // that computed shards
   bool fails = false;
   Engine engine;
 };
@@ -51,6 +54,32 @@ TEST(EngineWork, ReportsEveryShardWithItsSamples) {
   test.engine.evaluate(data::Split::val);
   EXPECT_EQ(test.recorded.at(1), (Work{Kind::evaluating, 1, 0, 0, 0, 10}));
   EXPECT_EQ(test.recorded.back(), Work{});
+}
+
+TEST(EngineWork, UnderAConditionHalfOfTheLanesRest) {
+  RecordingEngine test(test_job("mlp", 4, 8));
+  for (const Condition condition : {Condition::half_lanes, Condition::cores_busy, Condition::memory_busy}) {
+    ASSERT_TRUE(test.engine.can_use(condition));
+    EXPECT_TRUE(test.engine.use(condition));
+    for (int i = 0; i < 10; ++i) test.engine.step(0.1, false);
+    EXPECT_LE(*test.lanes.rbegin(), 1) << name_of(condition);
+  }
+  test.engine.use(Condition::usual);
+  test.engine.end_conditions();
+  while (test.lanes.size() < 4) test.engine.step(0.1, false);  // sooner or later each lane finds a shard
+}
+
+TEST(EngineWork, WithReadySamplesNoLaneWaits) {
+  spec::Job job = test_job("mlp", 1, 4);
+  job.data.prefetch_threads = 2;
+  RecordingEngine test(job);
+  test.data.pretend_on_disk();
+  ASSERT_TRUE(test.engine.can_use(Condition::samples_ready));
+  EXPECT_FALSE(test.engine.use(Condition::samples_ready)) << "nothing was requested yet";
+  test.engine.step(0.1, false);
+  EXPECT_TRUE(test.engine.use(Condition::samples_ready));
+  const int64_t loaded = test.prefetcher.use().samples;
+  EXPECT_GE(loaded, 2 * 40) << "the samples of the next step are loaded before it begins";
 }
 
 // A reducer that hands out two shards and then blocks until give_up, as a group does while it waits for other members'

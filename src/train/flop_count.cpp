@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -88,7 +90,13 @@ double recurrent(const std::vector<int64_t>& input, const std::vector<int64_t>& 
 
 double flops_of_call(std::string_view name, c10::ArrayRef<const c10::IValue> inputs) {
   if (name == "aten::mm" || name == "aten::bmm") return product(sizes_at(inputs, 0), sizes_at(inputs, 1));
-  if (name == "aten::addmm" || name == "aten::baddbmm") return product(sizes_at(inputs, 1), sizes_at(inputs, 2));
+  if (name == "aten::addmm" || name == "aten::baddbmm" || name == "aten::addbmm")
+    return product(sizes_at(inputs, 1), sizes_at(inputs, 2));
+  if (name == "aten::addmv") {
+    double flops = 2;
+    for (const int64_t size : sizes_at(inputs, 1)) flops *= static_cast<double>(size);
+    return flops;
+  }
   if (name == "aten::mv" || name == "aten::dot") {
     double flops = 2;
     for (const int64_t size : sizes_at(inputs, 0)) flops *= static_cast<double>(size);
@@ -107,6 +115,8 @@ double flops_of_call(std::string_view name, c10::ArrayRef<const c10::IValue> inp
   return 0;
 }
 
+}  // namespace
+
 void visit_tensors(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
   if (value.isTensor()) {
     if (value.toTensor().defined() && value.toTensor().has_storage()) visit(value.toTensor());
@@ -116,6 +126,8 @@ void visit_tensors(const c10::IValue& value, const std::function<void(const at::
     }
   }
 }
+
+namespace {
 
 double bytes_of(const c10::IValue& value) {
   double bytes = 0;
@@ -138,13 +150,15 @@ struct OpenCall : at::ObserverContext {
 
 // What the operators of one thread do.
 struct Profile {
+  const NameCall& name;
+  std::map<std::string, advise::OperatorUse>& uses;  // by name
   OpenCall* innermost = nullptr;
-  std::map<std::string, advise::OperatorUse> uses;  // by name
 };
 thread_local Profile* profile = nullptr;
 
-// "relu 2x4x10x8": the name and the sizes of the first tensors.
-std::string name_of(const at::RecordFunction& call, size_t most) {
+}  // namespace
+
+std::string name_with_sizes(const at::RecordFunction& call, size_t most) {
   std::string_view name = call.name();
   if (name.starts_with("aten::")) name.remove_prefix(6);
   std::string text(name);
@@ -155,6 +169,8 @@ std::string name_of(const at::RecordFunction& call, size_t most) {
   }
   return text;
 }
+
+namespace {
 
 advise::OperatorUse& use_of(const std::string& name) {
   advise::OperatorUse& use = profile->uses[name];
@@ -167,7 +183,7 @@ std::unique_ptr<at::ObserverContext> begin_call(const at::RecordFunction& call) 
   open->caller = profile->innermost;
   if (open->caller != nullptr) open->product = open->caller->product;
   const double flops = open->product == nullptr ? flops_of_call(call.name(), call.inputs()) : 0;
-  open->name = name_of(call, flops > 0 ? 2 : 1);
+  open->name = profile->name(call, open->caller == nullptr ? "" : open->caller->name, flops > 0);
   if (flops > 0) {
     open->product = &use_of(open->name);
     open->product->flops += flops;
@@ -219,21 +235,28 @@ void end_call(const at::RecordFunction& call, at::ObserverContext* context) {
 
 }  // namespace
 
-std::vector<advise::OperatorUse> operators_of(const std::function<void()>& work) {
-  Profile own;
-  profile = &own;
+void OperatorCount::observe(const std::function<void()>& work) {
+  Profile own{name_, uses_};
+  Profile* const outer = std::exchange(profile, &own);
   const auto handle =
       at::addThreadLocalCallback(at::RecordFunctionCallback(begin_call, end_call)
                                      .needsInputs(true)
                                      .needsOutputs(true)
                                      .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
-  const auto end = std::shared_ptr<void>(nullptr, [handle](void*) {
+  const auto end = std::shared_ptr<void>(nullptr, [handle, outer](void*) {
     at::removeCallback(handle);
-    profile = nullptr;
+    profile = outer;
   });
   work();
+}
+
+std::vector<advise::OperatorUse> operators_of(const std::function<void()>& work) {
+  OperatorCount count([](const at::RecordFunction& call, const std::string&, bool is_product) {
+    return name_with_sizes(call, is_product ? 2 : 1);
+  });
+  count.observe(work);
   std::vector<advise::OperatorUse> uses;
-  for (const auto& [name, use] : own.uses) uses.push_back(use);
+  for (const auto& [name, use] : count.uses()) uses.push_back(use);
   std::ranges::sort(uses, std::ranges::greater(), &advise::OperatorUse::seconds);
   return uses;
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <optional>
 
+#include "train/child_process.h"
 #include "train/fit_memory.h"
 #include "train/train.h"
 
@@ -13,26 +14,20 @@ struct TrialOptions {
   spec::Job job;  // every auto is resolved; the shape replaces its lanes and shards
   const data::Dataset* dataset = nullptr;
   StepShape shape;
-  int64_t most_bytes = 0;  // the trial ends early before it holds more; see ResidentMemory
-  double ends_at = 0;      // on the system's monotonic clock: then nobody waits for the result any more
-  const std::atomic<int>* stop_signals = nullptr;  // above 0: the same
+  int64_t most_bytes = 0;                          // see ChildOptions
+  double ends_at = 0;                              // the same
+  const std::atomic<int>* stop_signals = nullptr;  // the same
 };
 
 struct TrialResult {
-  enum class End {
-    measured,
-    too_long,    // ends_at came first
-    stopped,     // a stop was asked for
-    impossible,  // this process has threads, or may not fork
-  };
+  using End = ChildEnd;
   End end = End::measured;
   MemoryTrial trial;       // if it was measured
   int64_t file_bytes = 0;  // resident pages of files at the end; not in trial.bytes
 };
 
-// Forks. The child makes two steps, so that each lane computes two shards in each, with a copy of the state as a
-// checkpoint takes it, and evaluates some parts. It never holds more than most_bytes: its allocations fail before, and
-// this process ends it if it holds more nevertheless. So the kernel has no reason to end any process.
+// Lets a child (train/child_process.h) make two steps, so that each lane computes two shards in each, with a copy of
+// the state as a checkpoint takes it, and evaluate some parts.
 TrialResult try_memory(const TrialOptions& options);
 
 }  // namespace sinew::train

@@ -161,7 +161,8 @@ advise::Plan plan_job(const RunOptions& run, double seconds, bool of_machine, Cl
   const spec::Job resolved = job_of(made, run, info);
   const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
   advise::PlannedJob wanted = planned(resolved, info, lengths);
-  wanted.precision_is_auto = run.job.trainer.precision == "auto";
+  const std::string& precision = run.job.trainer.precision;
+  wanted.precision_is_auto = precision == "auto" || precision == "fastest";
   count_model(short_job(resolved, seconds), *dataset, wanted, measured);
   if (of_machine) measure_machine(resolved, *dataset, measured, clock);
   return advise::plan(wanted, measured);

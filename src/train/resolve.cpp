@@ -11,6 +11,9 @@
 namespace sinew::train {
 namespace {
 
+constexpr const char* kFastest = "fastest";
+constexpr const char* kUntilMeasured = "as with auto; a training measures it before its first step";
+
 bool is_convolutional(const spec::Job& job) {
   return job.model.name == "cnn" || job.model.name.starts_with("resnet");
 }
@@ -31,6 +34,10 @@ bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data, c
   return side / (model::has_small_stem(job.model, data.input_shape) ? 1 : 4) >= 16;
 }
 
+bool is_open(const std::string& value) {
+  return value == "auto" || value == kFastest;
+}
+
 void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machine& machine) {
   auto& trainer = resolved.job.trainer;
   auto& reasons = resolved.reasons;
@@ -42,16 +49,18 @@ void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machi
     trainer.device = "cpu";
     reasons["trainer.device"] = "the only device that this version trains on";
   }
-  if (trainer.precision == "auto") {
-    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job);
+  if (is_open(trainer.precision)) {
+    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job), measured = trainer.precision == kFastest;
     trainer.precision = low ? "bf16" : "fp32";
-    reasons["trainer.precision"] =
-        low ? "this device has bfloat16 multiplication in hardware" : "bfloat16 is not faster here";
+    reasons["trainer.precision"] = measured ? kUntilMeasured
+                                   : low    ? "this device has bfloat16 multiplication in hardware"
+                                            : "bfloat16 is not faster here";
   }
-  if (trainer.memory_format == "auto") {
-    const bool last = channels_last_is_faster(resolved.job, data, machine);
-    trainer.memory_format = last ? "channels_last" : "contiguous";
-    reasons["trainer.memory_format"] = "faster for this model on images of this size on this machine";
+  if (is_open(trainer.memory_format)) {
+    const bool measured = trainer.memory_format == kFastest;
+    trainer.memory_format = usual_memory_format(resolved.job, data, machine);
+    reasons["trainer.memory_format"] =
+        measured ? kUntilMeasured : "faster for this model on images of this size on this machine";
   }
 }
 
@@ -131,6 +140,14 @@ Machine this_machine() {
     }
   }
   return machine;
+}
+
+bool wants_fastest(const spec::Job& job) {
+  return job.trainer.precision == kFastest || job.trainer.memory_format == kFastest;
+}
+
+std::string usual_memory_format(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
+  return channels_last_is_faster(job, data, machine) ? "channels_last" : "contiguous";
 }
 
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {

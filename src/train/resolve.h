@@ -24,6 +24,24 @@ struct Resolved {
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
 
+// Whether a precision or a memory format of the job is `fastest`, which choose_fastest() decides. Before that,
+// resolve() decides it as it decides `auto`.
+bool wants_fastest(const spec::Job& job);
+// The memory format that `auto` means for this job and its precision.
+std::string usual_memory_format(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
+
+struct FastestOptions {
+  double budget_seconds = 0;  // of the run; a tenth of them may go by before its first step; 0: no limit
+  const std::atomic<int>* stop_signals = nullptr;
+  std::function<void(const std::string&)> say = nullptr;  // gets a line for the user
+};
+// If the job wants it, lets another process make a few steps in each precision and memory format that comes into
+// question, and takes the fastest one (train/fastest.h). That takes some seconds, and at most a tenth of the training;
+// if that is too little to measure anything, `resolved` stays as it is, and says so. Call it before this process has
+// threads. Returns false if a stop was asked for meanwhile: nothing is decided then.
+bool choose_fastest(Resolved& resolved, const spec::Job& job, const data::Dataset& dataset, const Machine& machine,
+                    const FastestOptions& options = {});
+
 struct FitOptions {
   int64_t sharers = 1;            // workers of the run on this machine; they share its memory
   bool may_change_shards = true;  // false: other workers have to decide the same

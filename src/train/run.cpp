@@ -24,19 +24,44 @@ Machine machine_of(const RunOptions& options) {
   return machine;
 }
 
-// The members of a group each resolve the job, so what they could decide differently stays the default. Returns nullopt
-// if a stop was asked for before everything was decided.
+// A run decides once: who goes on with it, or joins it, takes what its resolved.yaml says.
+spec::Job as_decided(spec::Job job, const std::string& run_directory, Disk& disk) {
+  if (!wants_fastest(job) || !rundir::is_run(run_directory)) return job;
+  const std::string file = rundir::file_in(run_directory, rundir::kResolvedFile);
+  const spec::Reading decided = spec::read_job(read_text(disk, file), file);
+  if (!decided.problems.empty()) return job;
+  job.trainer.precision = decided.job.trainer.precision;
+  job.trainer.memory_format = decided.job.trainer.memory_format;
+  return job;
+}
+
+// The members of a group each resolve the job, so what they could decide differently stays the default, and what only a
+// measurement decides was decided before. Returns nullopt if a stop was asked for before everything was decided.
 std::optional<Resolved> resolve_for_training(const RunOptions& options, const data::Dataset& data,
-                                             const Machine& machine) {
-  Resolved resolved = resolve(options.job, data.info(), machine);
+                                             const Machine& machine, Disk& disk) {
+  const spec::Job job = as_decided(options.job, options.run_directory, disk);
+  Resolved resolved = resolve(job, data.info(), machine);
   resolved.written.tune = {};  // training does not use it
+  const bool shows = !options.quiet && options.log_format == report::LogFormat::human;
+  const double budget_seconds = options.budget_from_first_step ? 0 : job.budget.seconds;
+  if (wants_fastest(job) && options.join)
+    throw Error("FASTEST_UNDECIDED",
+                "the group has decided which precision is the fastest, and this worker does not know",
+                "give trainer.precision and trainer.memory_format as in resolved.yaml of the run");
+  FastestOptions fastest{.budget_seconds = budget_seconds, .stop_signals = options.stop_signals};
+  if (shows) fastest.say = report::print_beside_run;
+  if (!choose_fastest(resolved, job, data, machine, fastest)) return std::nullopt;
   FitOptions fit{.sharers = options.workers_here,
                  .may_change_shards = !options.join,
-                 .budget_seconds = options.budget_from_first_step ? 0 : options.job.budget.seconds,
+                 .budget_seconds = budget_seconds,
                  .stop_signals = options.stop_signals};
-  if (!options.quiet && options.log_format == report::LogFormat::human) fit.say = report::print_beside_run;
-  if (!fit_to_memory(resolved, options.job, data, fit)) return std::nullopt;
+  if (shows) fit.say = report::print_beside_run;
+  if (!fit_to_memory(resolved, job, data, fit)) return std::nullopt;
   return resolved;
+}
+
+loop::Plan decisions_of(const Resolved& resolved, const Machine& machine) {
+  return {.resolved_yaml = spec::to_yaml(resolved.written, resolved.reasons), .environment = environment_json(machine)};
 }
 
 // Throws Error if the job has no step or no valid schedule. This comes before the worker joins the others.
@@ -109,14 +134,13 @@ RunResult run_in_place(const RunOptions& options, const loop::BeginTime& began, 
   const auto data = open_data(options.job);
   const ResourceUse with_data = resource_use();
   const Machine machine = machine_of(options);
-  const auto decided = resolve_for_training(options, *data, machine);
+  const auto decided = resolve_for_training(options, *data, machine, disk);
   // The run does not exist yet, or goes on from its checkpoint: there is nothing to save.
   if (!decided) return {.exit_code = kResumable};
   const Resolved& resolved = *decided;
   // A worker that is alone writes the decisions now, so that a run exists even if its model cannot be built. In a
   // group, the leader writes them once it was admitted; a resumed run does so once its checkpoint was compared.
-  loop::Plan decisions{.resolved_yaml = spec::to_yaml(resolved.written, resolved.reasons),
-                       .environment = environment_json(machine)};
+  loop::Plan decisions = decisions_of(resolved, machine);
   if (fence != nullptr && !rundir::is_run(options.run_directory))
     loop::write_decisions(*fence, options.run_directory, decisions);
   check_lengths(resolved.job, data->info());
@@ -149,6 +173,29 @@ void report_failure(Disk& disk, const rundir::Attempt& attempt, const Error& err
   if (outcome) report::keep_run_page(disk, attempt.run_directory, *outcome);
 }
 
+// Calls `work`. A run that fails before its loop can report also leaves a report. But if the run already has a report,
+// a mistake on the command line must not replace it.
+template <typename Work>
+auto reporting_failure(const RunOptions& options, Disk& reads, Disk& writes, Clock& clock, double began_wall_seconds,
+                       const rundir::RunPlace& place, const Work& work) {
+  const rundir::Attempt attempt{options.run_directory, options.job.name, began_wall_seconds,
+                                rundir::report_text(reads, options.run_directory)};
+  try {
+    return work();
+  } catch (const WriterReplaced&) {
+    throw;
+  } catch (const Error& error) {
+    const bool says_something = attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr;
+    if (says_something && place.lost().empty()) report_failure(writes, attempt, error, clock);
+    throw;
+  } catch (const std::exception& error) {
+    const auto shortage = shortage_of(error);
+    if (!shortage) throw;
+    if (place.lost().empty()) report_failure(writes, attempt, *shortage, clock);
+    throw *shortage;
+  }
+}
+
 }  // namespace
 
 rundir::RunLock lock_run(const std::string& run_directory) {
@@ -178,24 +225,22 @@ RunResult run(const RunOptions& options, Disk& disk, Clock& clock) {
   if (!options.resume && rundir::is_run(options.run_directory))
     throw UsageError("RUN_EXISTS", options.run_directory + " already holds a run",
                      "resume it: sinew resume " + options.run_directory + "; or name another --run-dir");
-  const rundir::Attempt attempt{options.run_directory, options.job.name, began.wall_seconds,
-                                rundir::report_text(disk, options.run_directory)};
-  try {
-    return run_in_place(options, began, place, here, &fence, clock);
-  } catch (const WriterReplaced&) {
-    throw;
-  } catch (const Error& error) {
-    // A run that fails before its loop can report also leaves a report. But if the run already has a report, a mistake
-    // on the command line must not replace it.
-    const bool says_something = attempt.report_at_begin.empty() || dynamic_cast<const UsageError*>(&error) == nullptr;
-    if (says_something && place.lost().empty()) report_failure(fence, attempt, error, clock);
-    throw;
-  } catch (const std::exception& error) {
-    const auto shortage = shortage_of(error);
-    if (!shortage) throw;
-    if (place.lost().empty()) report_failure(fence, attempt, *shortage, clock);
-    throw *shortage;
-  }
+  return reporting_failure(options, here, fence, clock, began.wall_seconds, place,
+                           [&] { return run_in_place(options, began, place, here, &fence, clock); });
+}
+
+int decide(const RunOptions& options, Disk& disk, Clock& clock) {
+  const rundir::RunPlace place(options.run_directory);
+  FencedDisk here = disk_of(place, disk);
+  return reporting_failure(options, here, here, clock, clock.wall_seconds(), place, [&] {
+    const auto data = open_data(options.job);
+    const Machine machine = machine_of(options);
+    const auto resolved = resolve_for_training(options, *data, machine, here);
+    if (!resolved) return static_cast<int>(kResumable);
+    check_lengths(resolved->job, data->info());
+    loop::write_decisions(here, options.run_directory, decisions_of(*resolved, machine));
+    return static_cast<int>(kDone);
+  });
 }
 
 }  // namespace sinew::train

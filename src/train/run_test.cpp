@@ -92,8 +92,8 @@ TEST_F(AskedRun, SavesAtTheIntervalThatItWasAskedFor) {
     saved.insert(entry.path().filename().string());
   EXPECT_THAT(saved, testing::Contains(testing::HasSubstr("100")));
   EXPECT_THAT(saved, testing::Not(testing::Contains(testing::HasSubstr("150"))));
-  EXPECT_THAT(events("control"), testing::ElementsAre("step 1: checkpoint_steps: a user's request",
-                                                      "step 1: loader_threads: a user's request"));
+  EXPECT_THAT(events("control"), testing::ElementsAre("step 1: checkpoint.interval 100 steps: a user's request",
+                                                      "step 1: data.prefetch.threads 3: a user's request"));
 }
 
 TEST_F(TimedRun, ADurationInSecondsCountsAllAttemptsAndEndsWithSuccess) {

@@ -50,8 +50,13 @@ spec::Job job_of(const ShortRun& made, const RunOptions& run, const data::DataIn
   spec::Job job = run.job;
   const std::string file = rundir::file_in(run.run_directory, rundir::kResolvedFile);
   const spec::Reading reading = spec::read_job(read_text(system_disk(), file), file);
-  // it may have more shards than usual, and fewer lanes, to keep to budget.memory
-  if (reading.problems.empty()) job.trainer.shards = reading.job.trainer.shards;
+  if (reading.problems.empty()) {
+    // it may have more shards than usual, and fewer lanes, to keep to budget.memory
+    const spec::TrainerOptions& decided = reading.job.trainer;
+    job.trainer.shards = decided.shards;
+    job.trainer.precision = decided.precision;
+    job.trainer.memory_format = decided.memory_format;
+  }
   const auto& time = made.outcome.time;
   if (time && time->lanes > 0) job.trainer.lanes = time->lanes;
   return resolve(job, info, this_machine()).job;

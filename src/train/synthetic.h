@@ -107,14 +107,15 @@ class AlteredData : public data::Dataset {
 // An engine with the objects that it needs, for a job without autos.
 struct TestEngine {
   TestEngine(const spec::Job& job, const data::Dataset& data,
-             std::function<std::unique_ptr<model::Model>()> make_model = nullptr)
+             std::function<std::unique_ptr<model::Model>()> make_model = nullptr, bool counts_layers = false)
       : prefetcher(data, job.trainer.seed, 2, 1 << 24),
         reducer(make_local_reducer()),
         engine(EngineOptions{.job = job,
                              .dataset = &data,
                              .prefetcher = &prefetcher,
                              .reducer = reducer.get(),
-                             .make_model = std::move(make_model)}) {}
+                             .make_model = std::move(make_model),
+                             .counts_layers = counts_layers}) {}
   data::Prefetcher prefetcher;
   std::unique_ptr<Reducer> reducer;
   Engine engine;

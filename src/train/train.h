@@ -100,6 +100,8 @@ class Reducer {
   virtual void give_up() {}
   // The seconds for which the lanes together have waited in next_shard for results of other workers.
   virtual double waited_seconds() const { return 0; }
+  // What this worker has exchanged with the others so far.
+  virtual NetworkUse traffic() const { return {}; }
   // The shares of a step that the members of the group have now, this worker's first; empty without a group.
   virtual std::vector<double> shares() const { return {}; }
   // Predicts whether this worker will compute this shard of a later step. Used only to load samples ahead.
@@ -202,6 +204,11 @@ rundir::RunLock lock_run(const std::string& run_directory);
 // Trains the job until its end, a stop or an error. Throws Error for problems that the user can fix.
 RunResult run(const RunOptions& options, Disk& disk, Clock& clock);
 
+// Makes every decision of a job that a group of workers must not make one by one, and writes the run's resolved.yaml.
+// The workers then train that job. The caller holds the run's lock. Returns an exit code: 0, or that of a run that can
+// be resumed if a stop was asked for before. Throws Error as run() does.
+int decide(const RunOptions& options, Disk& disk, Clock& clock);
+
 // Describes the model of a job as it is built for the job's data: input, output, every parameter and buffer. Throws
 // Error if the model cannot be built.
 model::FileReport inspect_job(const spec::Job& job);
@@ -220,8 +227,8 @@ struct MeasuredJob {
 // Trains the job for about so many seconds; the rest as for plan_job(). `operators`: also looks into a step, if that
 // does not take longer.
 MeasuredJob measure_job(const RunOptions& run, double seconds, bool operators, Clock& clock);
-// Trains the job until an experiment is made (base/experiment.h), at most about so many seconds; empty if that was too
-// short. The rest as for plan_job().
+// Trains the job until an experiment is made (base/experiment.h), at most about so many seconds; empty if the time
+// did not suffice. The rest as for plan_job().
 std::vector<ConditionTime> experiment_with(const RunOptions& run, double seconds, Clock& clock);
 
 // ---- the learning rate ---------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #include "train/worker_accounts.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "rundir/rundir.h"
 
@@ -24,17 +25,18 @@ StageTimes with_end(StageTimes steps, const StageTimes& now) {
 
 WorkerAccounts::WorkerAccounts(const Begin& begin, const StageTimer& stages, EngineTrainer& trainer,
                                const Reducer* reducer, const Clock& clock)
-    : begin_(begin),
-      stages_(stages),
-      trainer_(trainer),
-      reducer_(reducer),
-      clock_(clock),
-      at_begin_(resource_use()),
-      began_(clock.monotonic_seconds()) {}
+    : begin_(begin), stages_(stages), trainer_(trainer), reducer_(reducer), clock_(clock), at_begin_(used_so_far()) {}
+
+ResourceUse WorkerAccounts::used_so_far() const {
+  ResourceUse used = resource_use();
+  used.seconds = clock_.monotonic_seconds();
+  if (reducer_ != nullptr) used.network = reducer_->traffic();
+  return used;
+}
 
 ResourceUse WorkerAccounts::used() const {
   const auto workers = static_cast<double>(std::max<int64_t>(1, begin_.workers_here));
-  ResourceUse used = between(at_begin_, resource_use());
+  ResourceUse used = between(at_begin_, used_so_far());
   used.cores /= workers;
   used.throttled_seconds /= workers;
   return used;
@@ -48,15 +50,26 @@ StageTimes WorkerAccounts::times() const {
   return times;
 }
 
+std::optional<rundir::ModelUse> WorkerAccounts::model() const {
+  const Engine& engine = trainer_.engine();
+  std::optional<rundir::ModelUse> use = engine.model_use();
+  if (!use) return use;
+  use->steps = trainer_.state().step.value - steps_at_begin_;
+  use->flops = std::round(engine.computed_flops() - flops_at_begin_);
+  return use;
+}
+
 void WorkerAccounts::steps_begin() {
-  at_begin_ = resource_use();
-  began_ = clock_.monotonic_seconds();
+  at_begin_ = used_so_far();
+  steps_at_begin_ = trainer_.state().step.value;
+  flops_at_begin_ = trainer_.engine().computed_flops();
 }
 
 void WorkerAccounts::steps_end() {
   times_ = times();
   resources_ = used();
   loading_ = trainer_.loading();
+  model_ = model();
   if (reducer_ != nullptr) shares_ = reducer_->shares();
 }
 
@@ -66,16 +79,17 @@ double WorkerAccounts::waiting_share() {
   if (now < next_look_) return waiting_share_;
   next_look_ = now + 1;
   const ResourceUse use = used();
-  const double waited = waiting_seconds(use, now - began_);
+  const double waited = waiting_seconds(use, use.seconds);
   return waiting_share_ = waited / std::max(1e-9, waited + use.cpu_seconds);
 }
 
 void WorkerAccounts::add_to(rundir::Outcome& outcome) {
   outcome.time = times_ ? with_end(*times_, times()) : times();
   outcome.resources = resources_ ? *resources_ : used();
-  outcome.resources->peak_memory_bytes = resource_use().peak_memory_bytes;
+  if (resources_) outcome.resources->peak_memory_bytes = resource_use().peak_memory_bytes;
   outcome.loading = loading_ ? *loading_ : trainer_.loading();
   outcome.shares = shares_;
+  outcome.model = model_ ? model_ : model();
   rundir::MemoryUse& memory = outcome.memory.emplace();
   memory.program = begin_.program_bytes;
   memory.data = begin_.data_bytes;

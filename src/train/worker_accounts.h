@@ -23,7 +23,9 @@ class WorkerAccounts final : public loop::Accounts {
   void add_to(rundir::Outcome& outcome) override;
 
  private:
+  ResourceUse used_so_far() const;
   ResourceUse used() const;  // since steps_begin(), the part of this worker
+  std::optional<rundir::ModelUse> model() const;
   StageTimes times() const;  // so far
 
   const Begin begin_;
@@ -32,11 +34,13 @@ class WorkerAccounts final : public loop::Accounts {
   const Reducer* reducer_;
   const Clock& clock_;
   ResourceUse at_begin_;
-  double began_ = 0, next_look_ = 0, waiting_share_ = 0;
+  int64_t steps_at_begin_ = 0;
+  double flops_at_begin_ = 0, next_look_ = 0, waiting_share_ = 0;
   // of the steps; nullopt before their end
   std::optional<StageTimes> times_;
   std::optional<ResourceUse> resources_;
   std::optional<LoadUse> loading_;
+  std::optional<rundir::ModelUse> model_;
   std::vector<double> shares_;
 };
 

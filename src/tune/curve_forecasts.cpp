@@ -86,7 +86,7 @@ const Forecast& CurveForecasts::without_hindsight(const Study& study, const Tria
   double floor = low - kMostDrop * (high - low);
   // A loss that was never below 0 is not expected to become negative.
   if (positive) floor = std::max(floor, 0.0);
-  const Prediction prediction = model_.predict(steps, losses, floor);
+  const forecast::Prediction prediction = model_.predict(steps, losses, floor);
   return found->second = {prediction.mean(), prediction.deviation()};
 }
 

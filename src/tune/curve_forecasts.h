@@ -1,6 +1,6 @@
 // Forecasts where the learning curves of the trials of a study will end. The curve pruner uses these forecasts.
 //
-// A forecast extrapolates the curve (tune/curve.h). Hindsight then corrects it. For this the class makes the same
+// A forecast extrapolates the curve (forecast/curve.h). Hindsight then corrects it. For this the class makes the same
 // forecast, at the same step, for each completed trial, and measures its error. It corrects the new forecast by these
 // errors. A learning-rate schedule that improves every trial near its end therefore does not mislead the forecast.
 // Private to tune/.
@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tune/curve.h"
+#include "forecast/forecast.h"
+#include "tune/tune.h"
 
 namespace sinew::tune {
 
@@ -60,7 +61,7 @@ class CurveForecasts {
   FirstTrials first_trials(const Study& study);
 
   PrunerOptions options_;
-  CurveModel model_;
+  forecast::CurveModel model_;
   // Cached forecasts by trial and number of reports. An entry stays valid, because reports never change.
   std::map<std::pair<int64_t, size_t>, Forecast> known_;
   std::vector<int64_t> whole_;  // ids of the newest completed trials, for hindsight

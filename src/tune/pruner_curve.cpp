@@ -2,9 +2,9 @@
 // the best value.
 //
 // The algorithm is freeze-thaw (Swersky, Snoek, Adams, "Freeze-thaw Bayesian optimization", 2014) with the
-// extrapolation of tune/curve.h. Trials pause at regular steps. The pruner resumes the trial with the lowest optimistic
-// forecast, until no forecast has a fair chance to beat the best completed trial. Forecasts are corrected by hindsight
-// (curve_forecasts.h).
+// extrapolation of forecast/curve.h. Trials pause at regular steps. The pruner resumes the trial with the lowest
+// optimistic forecast, until no forecast has a fair chance to beat the best completed trial. Forecasts are corrected by
+// hindsight (curve_forecasts.h).
 #include <algorithm>
 #include <cmath>
 

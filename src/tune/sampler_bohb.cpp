@@ -17,8 +17,8 @@
 namespace sinew::tune {
 namespace {
 
-constexpr double kRandomShare = 1.0 / 3, kGoodShare = 0.15;
-constexpr int kCandidates = 64;
+constexpr double kRandomShare = 1.0 / 3, kGoodPart = 0.15;
+constexpr int kDrawn = 64;
 constexpr size_t kMoreThanParameters = 3;  // the model needs this many more trials than parameters
 constexpr double kWhole = std::numeric_limits<double>::infinity();
 
@@ -64,7 +64,7 @@ class BohbSampler : public Sampler {
         known.emplace_back(Study::violation(trial), loss_at(study, trial, step), static_cast<int32_t>(trial.id));
     }
     std::ranges::sort(known);
-    const auto good = std::clamp(static_cast<size_t>(std::ceil(kGoodShare * static_cast<double>(known.size()))),
+    const auto good = std::clamp(static_cast<size_t>(std::ceil(kGoodPart * static_cast<double>(known.size()))),
                                  size_t{2}, known.size() - 1);
     std::vector<int32_t> good_rows, bad_rows;
     for (size_t k = 0; k < known.size(); ++k) (k < good ? good_rows : bad_rows).push_back(std::get<int32_t>(known[k]));
@@ -72,7 +72,7 @@ class BohbSampler : public Sampler {
     const TpeDensity high(space, columns, bad_rows, std::vector<double>(bad_rows.size(), 1), 1);
     Point best;
     double most = -std::numeric_limits<double>::infinity();
-    for (int i = 0; i < kCandidates; ++i) {
+    for (int i = 0; i < kDrawn; ++i) {
       Point point = first_allowed(space, kAllowedDraws, [&] { return low.draw(space, random); });
       const auto unit = space.to_unit(point);
       const std::vector<float> at(unit.begin(), unit.end());

@@ -378,6 +378,69 @@ TEST(Prometheus, AnyTextCanBeALabel) {
             "sinew_x{a=\"say \\\"\\\\\\n\\\"\",b=\"\"} -Inf\nsinew_x{a=\"n\"} NaN\nsinew_x{a=\"t\"} 1e-300\n");
 }
 
+// The value of a series of the page, or NaN if the page does not have it.
+double series(const std::string& page, const std::string& name) {
+  const size_t at = page.find("\n" + name + " ");
+  return at == page.npos ? std::nan("") : std::strtod(page.c_str() + at + name.size() + 2, nullptr);
+}
+
+TEST(Prometheus, RunsHaveTheirAccounts) {
+  TestServer test;
+  const auto page = [&] { return test.call("GET", "/metrics", "", "r").response.body; };
+  const auto directory =
+      run_with_files(test, {"accounts.json"},
+                     R"({"status": "running", "steps": 12, "samples": 768, "time": {"lanes": 2, "forward": 2.5},
+          "resources": {"cpu_seconds": 4.25, "throttled_seconds": 0.5, "major_faults": 3, "disk_read_bytes": 4096,
+                        "network_sent_bytes": 1000, "network_received_bytes": 2000, "peak_memory_bytes": 5000},
+          "memory_bytes": {"program": 100, "data": 200, "parameters": 300, "optimizer": 600},
+          "attempt": {"steps": 12, "flops": 1e9}})");
+  const std::string live = page();
+  EXPECT_EQ(series(live, "sinew_run_stage_seconds_total{run=\"d\",stage=\"forward\"}"), 2.5) << live;
+  EXPECT_EQ(series(live, "sinew_run_stage_seconds_total{run=\"d\",stage=\"data_wait\"}"), 0);
+  EXPECT_EQ(series(live, "sinew_run_samples_total{run=\"d\"}"), 768);
+  EXPECT_EQ(series(live, "sinew_run_steps_total{run=\"d\"}"), 12);
+  EXPECT_EQ(series(live, "sinew_run_cpu_seconds_total{run=\"d\"}"), 4.25);
+  EXPECT_EQ(series(live, "sinew_run_cpu_throttled_seconds_total{run=\"d\"}"), 0.5);
+  EXPECT_EQ(series(live, "sinew_run_major_faults_total{run=\"d\"}"), 3);
+  EXPECT_EQ(series(live, "sinew_run_disk_read_bytes_total{run=\"d\"}"), 4096);
+  EXPECT_EQ(series(live, "sinew_run_network_sent_bytes_total{run=\"d\"}"), 1000);
+  EXPECT_EQ(series(live, "sinew_run_network_received_bytes_total{run=\"d\"}"), 2000);
+  EXPECT_EQ(series(live, "sinew_run_flops_total{run=\"d\"}"), 1e9);
+  EXPECT_EQ(series(live, "sinew_run_memory_bytes{run=\"d\",kind=\"optimizer\"}"), 600);
+  EXPECT_EQ(series(live, "sinew_run_memory_bytes{run=\"d\",kind=\"peak\"}"), 5000);
+  EXPECT_NE(live.find("# TYPE sinew_run_stage_seconds_total counter\n"), live.npos);
+  EXPECT_NE(live.find("# TYPE sinew_run_memory_bytes gauge\n"), live.npos);
+
+  std::ofstream(directory / "report.json") << R"({"status": "done", "samples": 1000, "time": {"forward": 3}})";
+  const std::string ended = page();
+  EXPECT_EQ(series(ended, "sinew_run_samples_total{run=\"d\"}"), 1000) << "the report says more than the accounts";
+  EXPECT_EQ(series(ended, "sinew_run_stage_seconds_total{run=\"d\",stage=\"forward\"}"), 3);
+  EXPECT_TRUE(std::isnan(series(ended, "sinew_run_cpu_seconds_total{run=\"d\"}"))) << "the report has none";
+}
+
+// Whoever trains may write any file into the directory of the run.
+TEST(Prometheus, NoFileOfARunCanHurtThePage) {
+  TestServer test;
+  const auto directory = run_with_files(test, {"report.json"}, "{\"status\": \"done\", \"samples\": \"many\"}");
+  const auto page = [&] { return test.call("GET", "/metrics", "", "r").response; };
+  const auto shows_no_accounts = [&](const char* what) {
+    const auto shown = page();
+    EXPECT_EQ(shown.status, 200) << what;
+    EXPECT_NE(shown.body.find("# TYPE sinew_run_samples_total counter"), std::string::npos) << what;
+    EXPECT_EQ(shown.body.find("sinew_run_samples_total{"), std::string::npos) << what;
+  };
+  shows_no_accounts("a wrong type");
+  std::ofstream(directory / "report.json") << std::string(5 << 20, ' ') << R"({"status": "done"})";
+  shows_no_accounts("a large file");
+  std::filesystem::remove(directory / "report.json");
+  std::ofstream(test.folder / "elsewhere.json") << R"({"status": "done", "samples": 5})";
+  std::filesystem::create_symlink(test.folder / "elsewhere.json", directory / "report.json");
+  shows_no_accounts("a link");
+  std::filesystem::remove(directory / "report.json");
+  ASSERT_EQ(::mkfifo((directory / "report.json").c_str(), 0600), 0);
+  shows_no_accounts("a pipe");
+}
+
 TEST(Files, PathsThatLeaveTheirFolderAreRefused) {
   for (const char* path : {"a", "a/b.c", "ü b/ c", "...", "a/..b"}) EXPECT_NO_THROW(check_path(path, false)) << path;
   for (const std::string& path : {std::string(".."), std::string("a/../b"), std::string("/a"), std::string("a/"),

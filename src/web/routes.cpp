@@ -24,7 +24,7 @@ const std::vector<Route> kRoutes = {
     {"GET", "/version", Role::kNone, api_version, "the version of the program"},
     {"GET", "/api/v1/openapi.json", Role::kNone, api_openapi, "the description of all routes in OpenAPI 3.1"},
     {"GET", "/metrics", kRead, prometheus,
-     "for Prometheus: runs by state, the newest metrics of running runs, the server's counters"},
+     "for Prometheus: runs by state, the newest metrics of running runs, what runs spend, the server's counters"},
     {"GET", "/api/v1/events", kRead, api_events,
      "the events after a given one: at once, as soon as there are any (`wait`, in seconds), or as a stream (Accept: "
      "text/event-stream; Last-Event-ID is supported)",
@@ -47,9 +47,9 @@ const std::vector<Route> kRoutes = {
      "first_step:integer last_step:integer"},
     {"POST", "/api/v1/runs/{run}/control", kSubmit, api_control,
      "request an action of a run that trains with workers, at its next step: stop, checkpoint, evaluate, "
-     "learning_rate (value: a factor from 1e-9 to 1e6), batch_size (value: samples, at most 1e9), scale (value: "
-     "workers, "
-     "at most 4096)",
+     "experiment, learning_rate (value: a factor from 1e-9 to 1e6), batch_size (value: samples, at most 1e9), "
+     "checkpoint_interval (value: seconds), checkpoint_steps (value: steps), loader_threads (value: threads, at most "
+     "1024), scale (value: workers, at most 4096)",
      "", "action:text! value:number reason:text"},
     {"GET", "/api/v1/runs/{run}/files", kRead, api_run_files, "the files of a run in a folder", "path:text"},
     {"GET", "/api/v1/runs/{run}/files/{path*}", kRead, api_run_file, "download a file, or a range of it"},

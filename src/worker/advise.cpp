@@ -73,7 +73,12 @@ train::MeasuredJob measure(const task::Advise& task, const spec::Job& job, const
 std::vector<ConditionTime> experiment(const task::Advise& task, const spec::Job& job, const Place& place) {
   if (stop_signals.load() > 0) return {};
   const auto options = prepare(task, job, place, "for an experiment");
-  return train::experiment_with(options, std::max(kExperimentSeconds, task.seconds), system_clock());
+  try {
+    return train::experiment_with(options, std::max(kExperimentSeconds, task.seconds), system_clock());
+  } catch (const Error& error) {
+    if (error.code != ErrorCode("PLAN_STOPPED")) throw;
+    return {};  // the job was measured before
+  }
 }
 
 void show(const std::string& text) {
@@ -130,6 +135,7 @@ int run_advise(const task::Advise& task) {
   if (task.apply) measure(task, job, place, std::min(task.seconds, kWarmUpSeconds), "to warm up", false);
   train::MeasuredJob before = measure(task, job, place, task.seconds, "to measure the job", true);
   before.record.experiments = experiment(task, before.job, place);
+  if (job.trainer.precision == "fastest") before.job.trainer.precision = "fastest";  // it needs no such remedy
   advise::Verdict verdict = advise::judge(before.record, &before.job);
   verdict.samples_per_second = before.samples_per_second;
   if (!task.json) show(advise::verdict_text(verdict, before.record.time));

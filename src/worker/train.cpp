@@ -89,6 +89,7 @@ int train_as_told(const task::Train& task, const rundir::RunLock* lock, Activity
   };
   FlippedBit flip;
   options.faults = flip.faults();
+  if (task.decide) return train::decide(options, system_disk(), system_clock());
   if (task.group) return train_in_group(task, options, flip);
   flip.set_member(0);
   return train::run(options, system_disk(), system_clock()).exit_code;
@@ -102,7 +103,7 @@ int run_train(const task::Train& task) {
   ActivityBoard board(task.activity_board);
   try {
     // A confined worker that is alone can lock no file any more.
-    const bool early = task.sandbox && !task.group;
+    const bool early = task.sandbox && !task.group && !task.decide;
     const auto lock = early ? std::optional(train::lock_run(task.run_directory)) : std::nullopt;
     confine_training(task);
     return train_as_told(task, lock ? &*lock : nullptr, board);

@@ -62,6 +62,40 @@ optimizer: {{name: sgd, lr: 0.05}}
         self.assertEqual([option.split("=")[0] for option in threads if "prefetch" in option], ["data.prefetch.threads"])
         self.assertRegex(sp.run("advise", run, check=0).stdout, r"^input-bound \(read\), \d+ %: the lanes waited for samples .* of it to read, mostly waiting")
 
+    def test_a_training_that_overfits_learns_when_it_could_have_ended(self):
+        sp.write_idx(self.path, "train", 400, 1)
+        labels = bytearray((self.path / "train-labels").read_bytes())
+        for i in range(8, len(labels), 3):
+            labels[i] = (labels[i] + i) % 5
+        (self.path / "train-labels").write_bytes(labels)
+        (self.path / "job.yaml").write_text(f"""
+name: overfits
+model: {{name: mlp, hidden: [64]}}
+data:
+  format: idx
+  train: {{images: {self.path}/train-images, labels: {self.path}/train-labels}}
+  split: {{val: 0.3}}
+trainer: {{max_duration: 60ep, batch_size: 16, eval_interval: 1ep, precision: fp32}}
+optimizer: {{name: adamw, lr: 3e-3}}
+""")
+        long, short = self.path / "long", self.path / "short"
+        said = sp.run("train", self.path / "job.yaml", "--run-dir", long, check=0).stdout
+        self.assertEqual(said.count("90 % likely that no better val/loss comes"), 1)
+        report = sp.report(long)
+        forecasts = report["forecasts"]
+        self.assertEqual(len(forecasts["made"]), 3)
+        self.assertEqual(forecasts["best"], report["best"]["value"])
+        self.assertTrue(all(made["low"] <= made["high"] <= made["best"] for made in forecasts["made"]), forecasts)
+        self.assertIn("<h2>Forecasts</h2>", (long / "report.html").read_text())
+        advice, _ = self.advice(long)
+        remedy = next(one for one in advice["remedies"] if one["what"].startswith("stop after epoch "))
+        self.assertIn("early_stopping.monitor=val/loss", remedy["options"])
+        sp.run("train", self.path / "job.yaml", *remedy["options"], "--run-dir", short, check=0)
+        shorter = sp.report(short)
+        self.assertEqual(shorter["best"], report["best"], "the best model stays the same")
+        self.assertEqual(f"stop after epoch {shorter['epochs']:g}:", remedy["what"].split(" 90 %")[0])
+        self.assertFalse([one for one in self.advice(short)[0]["remedies"] if one["what"].startswith("stop after")])
+
     def test_a_job_is_changed_and_measured_again(self):
         job = sp.write_job(self.path, 100000)
         text = job.read_text().replace("split: {val: 0.1}", "split: {val: 0.9}  # many").replace("eval_interval: 20st", "eval_interval: 1st, eval_batch_size: 1")
@@ -70,6 +104,8 @@ optimizer: {{name: sgd, lr: 0.05}}
         advice = json.loads(done.stdout)
         self.assertTrue(any(one["name"].startswith("convolution") and one["flops"] > 0 for one in advice["operators"]), advice)
         self.assertGreater(advice["machine"]["peak_flops"], 0)
+        self.assertIn("convolutions.0", [layer["name"] for layer in advice["model"]["layers"]])
+        self.assertLess(advice["model"]["flops_per_second"], 2 * advice["machine"]["peak_flops"])
         changes = {change["key"]: change for change in advice["applied"]["changes"]}
         self.assertEqual(changes["trainer.eval_interval"]["before"], "1st")
         self.assertIsInstance(advice["applied"]["measured"], float)
@@ -138,6 +174,32 @@ optimizer: {{name: sgd, lr: 0.05}}
             self.assertGreater(of_three[stage], 0, stage)
         self.assertEqual(of_one["member_wait"], 0)
         self.assertGreater(of_three["member_wait"], 0)
+
+    def test_layers_and_bytes_of_a_group(self):
+        job, steps, batch = sp.write_job(self.path, 100), 100, 32
+        reports = {}
+        for workers in (1, 3):
+            run = self.path / str(workers)
+            sp.run("train", job, "--run-dir", run, "--workers", workers, check=0)
+            reports[workers] = json.loads((run / "report.json").read_text())
+        alone, group = reports[1], reports[3]
+        self.assertEqual(alone["layers"], group["layers"], "the layers of a step do not depend on who computes it")
+        layers = {layer["name"]: layer for layer in alone["layers"]}
+        self.assertEqual(layers["convolutions.0"]["flops"], 2 * (2 * 9 * 1 * 4 * 64 * batch), "the pictures have no gradient")
+        self.assertEqual(layers["convolutions.1"]["flops"], 3 * (2 * 9 * 4 * 8 * 16 * batch))
+        self.assertEqual(layers["output"]["flops"], 3 * (2 * 8 * 2 * 2 * 5 * batch))
+        whole = alone["flops_per_step"] * alone["samples"] / batch
+        self.assertAlmostEqual(alone["attempt"]["flops"] / whole, 1, delta=1e-6)
+        self.assertLess(group["attempt"]["flops"], whole, "others have computed a part of it")
+        self.assertGreater(group["attempt"]["flops"], 0)
+        self.assertEqual((alone["resources"]["network_sent_bytes"], alone["resources"]["network_received_bytes"]), (0, 0))
+        gradients = steps * group["attempt"]["gradient_bytes"]
+        for way in ("sent", "received"):
+            self.assertGreater(group["resources"][f"network_{way}_bytes"], gradients / 10, way)
+            self.assertLess(group["resources"][f"network_{way}_bytes"], gradients * 30, way)
+        said = sp.run("advise", self.path / "1", check=0).stdout
+        self.assertRegex(said, r"a step takes \S+FLOP; a lane made \S+FLOP/s in forward and backward passes, \S+FLOP/s in all its time")
+        self.assertRegex(said, r"%  convolutions\.1: \S+FLOP, \S+B, 288 parameters")
 
     def test_there_is_no_advice_without_a_record(self):
         job = sp.write_job(self.path, 5)

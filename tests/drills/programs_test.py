@@ -1,5 +1,6 @@
 """Disturbs trainings of models from .pt2 files, with random numbers inside, on 2 and 3 workers with `sinew chaos`.
 Every step must have the digest of the undisturbed run on one worker. The long tier trains all ten models."""
+import json
 import os
 import pathlib
 import shutil
@@ -82,6 +83,28 @@ logging: {{interval: 50st}}
                 refused.write(name, self.path)
                 done = sp.run("train", self.job(name, LINEAR), "--run-dir", self.path / name, check=1)
                 self.assertIn({**refused.REFUSED, **refused.WHEN_RUN}[name][-1], done.stderr)
+
+    def test_a_run_counts_the_layers_of_its_program(self):
+        import torch
+        layers = {}
+        for name in ("cnn", "gpt"):
+            run = self.path / f"layers-{name}"
+            sp.run("train", self.job(name, LINEAR, file=name), "--run-dir", run, check=0)
+            report = json.loads((run / "report.json").read_text())
+            layers[name] = {layer["name"]: layer for layer in report["layers"]}
+            self.assertEqual(report["flops_per_step"], sum(layer["flops"] for layer in report["layers"]))
+            self.assertEqual(report["attempt"]["steps"], 60)
+        batch, forms = 32, layers["cnn"]
+        self.assertEqual(forms["0"]["flops"], 2 * (2 * 9 * 1 * 6 * 64 * batch), "the pictures have no gradient")
+        self.assertEqual(forms["0"]["parameters"], 9 * 6 + 6)
+        self.assertEqual(forms["6"]["flops"], 3 * (2 * 96 * 5 * batch))
+        self.assertEqual((forms["1"]["flops"], forms["1"]["parameters"]), (0, 12), "a batch norm moves memory only")
+        self.assertGreater(forms["1"]["bytes"], 2 * 4 * 6 * 64 * batch)
+        weights = torch.export.load(self.path / "gpt.pt2").state_dict
+        for name in ("qkv", "out", "mlp.1", "mlp.3"):
+            width, depth = weights[f"{name}.weight"].shape
+            self.assertEqual(layers["gpt"][name]["flops"], 3 * (2 * width * depth * 12 * batch), name)
+        self.assertTrue(any(name.startswith("scaled_dot_product_attention") and layer["flops"] > 0 for name, layer in layers["gpt"].items()))
 
     def test_tensors_that_modules_share_stay_shared(self):
         import program_refused as refused

@@ -9,13 +9,14 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MAY_INCLUDE = {
     "base": [],
     "plot": ["base"],
+    "forecast": ["base"],
     "spec": ["base"],
     "store": ["base"],
     "rundir": ["base", "spec"],
     "task": ["base"],
     "supervise": ["base", "spec", "http", "sandbox", "rundir", "task", "cluster", "report"],
     "checkpoint": ["base", "spec"],
-    "report": ["base", "plot", "spec", "rundir"],
+    "report": ["base", "plot", "forecast", "spec", "rundir"],
     "http": ["base"],
     "sandbox": ["base", "http"],
     "link": ["base"],
@@ -26,20 +27,20 @@ MAY_INCLUDE = {
     "server": ["base", "http", "store", "report", "registry", "cluster", "web"],
     "program": ["base"],
     "data": ["base", "spec"],
-    "tune": ["base", "spec"],
+    "tune": ["base", "spec", "forecast"],
     "model": ["base", "spec", "checkpoint", "report", "program", "data"],
-    "loop": ["base", "spec", "rundir", "checkpoint", "report", "cluster", "group", "data"],
+    "loop": ["base", "forecast", "spec", "rundir", "checkpoint", "report", "cluster", "group", "data"],
     "train": ["base", "spec", "rundir", "checkpoint", "report", "data", "loop", "model", "advise"],
     "onnx": ["base", "data"],
     "exports": ["base", "spec", "rundir", "checkpoint", "data", "model", "train", "onnx"],
     "distribute": ["base", "spec", "checkpoint", "link", "cluster", "group", "data", "loop", "model", "train"],
-    "advise": ["base", "spec", "rundir"],
+    "advise": ["base", "forecast", "spec", "rundir"],
     "jobs": ["base", "spec", "rundir", "checkpoint", "report"],
     "study": ["base", "spec", "rundir", "checkpoint", "report", "registry", "tune", "jobs"],
     "cli": ["base", "spec", "store", "http", "sandbox", "rundir", "checkpoint", "report", "registry", "program", "task", "cluster", "supervise", "data", "tune", "jobs", "study", "web", "server", "advise"],
     "worker": ["base", "spec", "sandbox", "task", "checkpoint", "report", "link", "cluster", "group", "program", "data", "model", "train", "exports", "distribute", "advise"],
 }
-PLAIN = {"base", "plot", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "advise", "cli"}
+PLAIN = {"base", "plot", "forecast", "spec", "store", "http", "sandbox", "link", "rundir", "task", "checkpoint", "report", "registry", "program", "cluster", "supervise", "group", "data", "onnx", "loop", "tune", "jobs", "study", "web", "server", "advise", "cli"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 

@@ -7,7 +7,7 @@ from house import ROOT, functions, source_files, text_of
 LONGEST_FUNCTION = 80
 LONGEST_CLASS = 200
 LONGEST_COMMAND_FILE = 250  # lines of a file of cli/, which parses, calls and prints
-LONGEST_CLI = 4100  # lines of all files of cli/ together, without tests
+LONGEST_CLI = 4200  # lines of all files of cli/ together, without tests
 
 # (file, heading) -> the most lines of a function that is a table of test cases. Lower the number when the function
 # shrinks. Never raise it, and never add a function.

@@ -1,45 +1,44 @@
-#include "tune/curve.h"
+#include "forecast/curve.h"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "base/check.h"
 
-namespace sinew::tune {
+namespace sinew::forecast {
 namespace {
 
-constexpr int kRates = 80, kPowerSteps = 24;
 constexpr double kStretches[] = {0.5, 0.75, 1.0};
 constexpr double kOffsets[] = {0, 1, 4};  // added to the step in a power law
 // The least noise that the model assumes, as a fraction of the range of the curve.
 constexpr double kPrecision = 1e-3;
 constexpr double kRise = 0.2;  // the prior weight of a fit whose loss rises; a fit whose loss falls has 1
 
-// Returns the value of every shape at one step. The last shape is the constant.
-std::vector<double> make_shapes(double step, double end) {
+struct Sums {
+  double shape = 0, square = 0, product = 0;
+};
+
+}  // namespace
+
+std::vector<double> shapes_at(double step, double end, const ShapeGrid& grid) {
   std::vector<double> shapes;
   for (const double stretch : kStretches) {
-    for (int i = 0; i < kRates; ++i) {  // time scales from 3 times the length of a training down to 0.9 % of it
-      const double time = end * 3 * std::pow(0.003, static_cast<double>(i) / (kRates - 1));
+    for (int i = 0; i < grid.rates; ++i) {  // time scales from 3 times the length of a training down to 0.9 % of it
+      const double time = end * 3 * std::pow(0.003, static_cast<double>(i) / (grid.rates - 1));
       shapes.push_back(std::exp(-std::pow(step / time, stretch)));
     }
   }
   for (const double offset : kOffsets) {
-    for (int i = 0; i < kPowerSteps; ++i) {
-      const double power = 0.1 * std::pow(20, static_cast<double>(i) / (kPowerSteps - 1));
+    for (int i = 0; i < grid.powers; ++i) {
+      const double power = 0.1 * std::pow(20, static_cast<double>(i) / (grid.powers - 1));
       shapes.push_back(std::pow(step + offset, -power));
     }
   }
   shapes.push_back(0);
   return shapes;
 }
-
-struct Sums {
-  double shape = 0, square = 0, product = 0;
-};
-
-}  // namespace
 
 double Prediction::mean() const {
   double sum = 0;
@@ -64,11 +63,11 @@ double Prediction::probability_below(double value) const {
   return sum;
 }
 
-CurveModel::CurveModel(double end) : end_(end), at_end_(make_shapes(end, end)) {}
+CurveModel::CurveModel(double end) : end_(end), at_end_(shapes_at(end, end)) {}
 
-const std::vector<double>& CurveModel::shapes_at(double step) {
+const std::vector<double>& CurveModel::known_shapes_at(double step) {
   const auto [found, fresh] = known_.try_emplace(step);
-  if (fresh) found->second = make_shapes(step, end_);
+  if (fresh) found->second = shapes_at(step, end_);
   return found->second;
 }
 
@@ -78,7 +77,7 @@ Prediction CurveModel::predict(std::span<const double> steps, std::span<const do
   std::vector<Sums> sums(at_end_.size());
   double loss_sum = 0;
   for (size_t i = 0; i < n; ++i) {
-    const auto& shapes = shapes_at(steps[i]);
+    const auto& shapes = known_shapes_at(steps[i]);
     for (size_t j = 0; j < shapes.size(); ++j) {
       sums[j].shape += shapes[j];
       sums[j].square += shapes[j] * shapes[j];
@@ -123,4 +122,4 @@ Prediction CurveModel::predict(std::span<const double> steps, std::span<const do
   return prediction;
 }
 
-}  // namespace sinew::tune
+}  // namespace sinew::forecast

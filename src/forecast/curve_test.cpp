@@ -1,10 +1,12 @@
-#include "tune/curve.h"
+#include "forecast/curve.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace sinew::tune {
+#include "base/random.h"
+
+namespace sinew::forecast {
 namespace {
 
 constexpr double kEnd = 100;
@@ -86,4 +88,4 @@ TEST(Curve, ProbabilityGrowsFromNothingToOne) {
 }
 
 }  // namespace
-}  // namespace sinew::tune
+}  // namespace sinew::forecast
