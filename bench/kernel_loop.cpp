@@ -1,4 +1,4 @@
-// Races the kernels that take the place of libtorch's (model/vision_kernels.h) against those, on one thread, in turns.
+// Races the kernel that takes the place of libtorch's (model/vision_kernels.h) against it, on one thread, in turns.
 //
 //   kernel_loop ROUNDS
 //
@@ -6,7 +6,6 @@
 // the median of the rounds.
 #include <ATen/Parallel.h>
 #include <ATen/ops/max_pool2d_with_indices_cpu_dispatch.h>
-#include <ATen/ops/native_batch_norm_cpu_dispatch.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -67,15 +66,6 @@ int main(int argc, char** argv) {
             at::max_pool2d_with_indices(i, {2, 2}, {2, 2});
           });
     }
-  }
-  for (const auto& [channels, side] : {std::pair<int64_t, int64_t>(16, 28), std::pair<int64_t, int64_t>(64, 16)}) {
-    const torch::Tensor input = torch::randn({16, channels, side, side}), weight = torch::ones({channels}),
-                        bias = torch::zeros({channels}), mean = torch::zeros({channels}),
-                        variance = torch::ones({channels});
-    race(
-        "batch norm fp32 16x" + std::to_string(channels) + "x" + std::to_string(side) + "x" + std::to_string(side),
-        rounds, [&] { at::cpu::native_batch_norm(input, weight, bias, mean, variance, true, 0.1, 1e-5); },
-        [&] { at::native_batch_norm(input, weight, bias, mean, variance, true, 0.1, 1e-5); });
   }
   return 0;
 }

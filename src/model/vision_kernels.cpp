@@ -1,12 +1,10 @@
 #include "model/vision_kernels.h"
 
-#include <ATen/ops/empty_like.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/max_pool2d_with_indices_cpu_dispatch.h>
-#include <ATen/ops/native_batch_norm_cpu_dispatch.h>
 #include <torch/types.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -178,104 +176,10 @@ std::tuple<at::Tensor, at::Tensor> max_pool(const at::Tensor& input, at::IntArra
   return {output, indices};
 }
 
-// ---- batch normalisation -------------------------------------------------------------------------------------------
-
-// The sum of n numbers and that of their squares. Sixteen running sums, added at the end, make the order of additions
-// depend only on the counts.
-struct Moments16 {
-  double sums[16] = {}, squares[16] = {};
-};
-
-SINEW_VISION_CLONES void add_moments(const float* values, int64_t n, Moments16& moments) {
-  double sums[16], squares[16];
-  for (int k = 0; k < 16; ++k) sums[k] = moments.sums[k], squares[k] = moments.squares[k];
-  int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    for (int k = 0; k < 16; ++k) {
-      const auto value = static_cast<double>(values[i + k]);
-      sums[k] += value;
-      squares[k] += value * value;
-    }
-  }
-  for (int k = 0; i + k < n; ++k) {
-    const auto value = static_cast<double>(values[i + k]);
-    sums[k] += value;
-    squares[k] += value * value;
-  }
-  for (int k = 0; k < 16; ++k) moments.sums[k] = sums[k], moments.squares[k] = squares[k];
-}
-
-double sum_of_sixteen(double* sums) {
-  for (int width = 8; width > 0; width /= 2) {
-    for (int k = 0; k < width; ++k) sums[k] += sums[k + width];
-  }
-  return sums[0];
-}
-
-SINEW_VISION_CLONES void scale_and_shift(const float* __restrict in, float* __restrict out, int64_t n, float factor,
-                                         float shift) {
-  for (int64_t i = 0; i < n; ++i) out[i] = in[i] * factor + shift;
-}
-
-bool is_dense_float(const std::optional<at::Tensor>& tensor) {
-  return !tensor || !tensor->defined() || (tensor->scalar_type() == at::kFloat && tensor->is_contiguous());
-}
-
-// The pointer to a number of each channel, or null.
-float* numbers_of(const std::optional<at::Tensor>& tensor) {
-  return tensor && tensor->defined() ? tensor->mutable_data_ptr<float>() : nullptr;
-}
-
-using ThreeTensors = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
-
-ThreeTensors batch_norm(const at::Tensor& input, const std::optional<at::Tensor>& weight,
-                        const std::optional<at::Tensor>& bias, const std::optional<at::Tensor>& running_mean,
-                        const std::optional<at::Tensor>& running_var, bool training, double momentum, double eps) {
-  constexpr int64_t kLeastArea = 32;  // calls for smaller planes take longer than what they gain
-  const bool covers = training && input.dim() >= 3 && input.scalar_type() == at::kFloat && input.is_contiguous() &&
-                      input.suggest_memory_format() == at::MemoryFormat::Contiguous &&
-                      input.numel() >= kLeastArea * input.size(0) * input.size(1) && input.numel() > 0 &&
-                      is_dense_float(weight) && is_dense_float(bias) && is_dense_float(running_mean) &&
-                      is_dense_float(running_var);
-  if (!covers)
-    return at::cpu::native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
-  const int64_t samples = input.size(0), channels = input.size(1), area = input.numel() / (samples * channels),
-                count = samples * area;
-  at::Tensor output = at::empty_like(input), means = at::empty({channels}, input.options()),
-             deviations = at::empty({channels}, input.options());
-  const float *in = input.const_data_ptr<float>(), *weights = numbers_of(weight), *biases = numbers_of(bias);
-  float *out = output.mutable_data_ptr<float>(), *mean_of = means.mutable_data_ptr<float>(),
-        *inverse_of = deviations.mutable_data_ptr<float>(), *kept_mean = numbers_of(running_mean),
-        *kept_variance = numbers_of(running_var);
-  const auto all = static_cast<double>(count);
-  for (int64_t c = 0; c < channels; ++c) {
-    Moments16 moments;
-    for (int64_t s = 0; s < samples; ++s) add_moments(in + (s * channels + c) * area, area, moments);
-    const double mean = sum_of_sixteen(moments.sums) / all;
-    // not std::max, which would turn NaN into 0
-    const double spread = sum_of_sixteen(moments.squares) / all - mean * mean, variance = spread < 0 ? 0 : spread;
-    mean_of[c] = static_cast<float>(mean);
-    inverse_of[c] = static_cast<float>(1 / std::sqrt(variance + eps));
-    const float factor = inverse_of[c] * (weights == nullptr ? 1 : weights[c]),
-                shift = (biases == nullptr ? 0 : biases[c]) - mean_of[c] * factor;
-    for (int64_t s = 0; s < samples; ++s) {
-      const int64_t at = (s * channels + c) * area;
-      scale_and_shift(in + at, out + at, area, factor, shift);
-    }
-    if (kept_mean != nullptr)
-      kept_mean[c] = static_cast<float>(momentum * mean + (1 - momentum) * static_cast<double>(kept_mean[c]));
-    if (kept_variance != nullptr)
-      kept_variance[c] = static_cast<float>(momentum * variance * all / (all - 1) +
-                                            (1 - momentum) * static_cast<double>(kept_variance[c]));
-  }
-  return {output, means, deviations};
-}
-
 }  // namespace
 
 void install_vision_kernels(torch::Library& library) {
   library.impl("max_pool2d_with_indices", TORCH_FN(max_pool));
-  library.impl("native_batch_norm", TORCH_FN(batch_norm));
 }
 
 }  // namespace sinew::model

@@ -1,5 +1,4 @@
 #include <ATen/ops/max_pool2d_with_indices_cpu_dispatch.h>
-#include <ATen/ops/native_batch_norm_cpu_dispatch.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -79,67 +78,6 @@ TEST_F(VisionKernels, PoolingHasAGradient) {
   (torch::max_pool2d(input, 2) * 3).sum().backward();
   EXPECT_EQ(input.grad().sum().item<float>(), 3 * 2 * 3 * 3 * 3);
   EXPECT_EQ(input.grad().slice(2, 6, 7).abs().sum().item<float>(), 0) << "the odd row is in no window";
-}
-
-struct Normed {
-  torch::Tensor output, mean, inverse, kept_mean, kept_variance;
-};
-
-template <typename Function>
-Normed normed(const Function& function, const torch::Tensor& input, const torch::Tensor& weight,
-              const torch::Tensor& bias, bool training = true) {
-  const int64_t channels = input.size(1);
-  Normed made{.kept_mean = torch::full({channels}, 0.5), .kept_variance = torch::full({channels}, 2.0)};
-  std::tie(made.output, made.mean, made.inverse) =
-      function(input, weight, bias, made.kept_mean, made.kept_variance, training, 0.1, 1e-5);
-  return made;
-}
-
-TEST_F(VisionKernels, NormalisationIsThatOfLibtorchUpToRounding) {
-  const auto own = [](auto&&... arguments) { return at::native_batch_norm(arguments...); };
-  const auto libtorch = [](auto&&... arguments) { return at::cpu::native_batch_norm(arguments...); };
-  for (const auto& shape : std::vector<std::vector<int64_t>>{
-           {4, 3, 9, 9}, {1, 5, 8, 4}, {2, 5, 1, 3}, {3, 2, 40}, {2, 2, 3, 4, 5}, {16, 4, 28, 28}}) {
-    const torch::Tensor input = images(shape, false) * 0.7 + 3, weight = torch::linspace(0.5, 2, shape[1]),
-                        bias = torch::linspace(-1, 1, shape[1]);
-    for (const bool affine : {true, false}) {
-      const torch::Tensor w = affine ? weight : torch::Tensor(), b = affine ? bias : torch::Tensor();
-      const Normed made = normed(own, input, w, b), wanted = normed(libtorch, input, w, b);
-      EXPECT_TRUE(torch::allclose(made.output, wanted.output, 1e-4, 1e-5)) << input.sizes();
-      EXPECT_TRUE(torch::allclose(made.mean, wanted.mean, 1e-5, 1e-6));
-      EXPECT_TRUE(torch::allclose(made.inverse, wanted.inverse, 1e-5, 1e-6));
-      EXPECT_TRUE(torch::allclose(made.kept_mean, wanted.kept_mean, 1e-5, 1e-6));
-      EXPECT_TRUE(torch::allclose(made.kept_variance, wanted.kept_variance, 1e-5, 1e-6));
-      EXPECT_TRUE(same_bits(normed(own, input, w, b).output, made.output)) << "it repeats";
-    }
-    EXPECT_TRUE(
-        same_bits(normed(own, input, weight, bias, false).output, normed(libtorch, input, weight, bias, false).output))
-        << "evaluation is libtorch's";
-  }
-}
-
-TEST_F(VisionKernels, NormalisationOfAConstantAndOfWhatIsNotFinite) {
-  const auto own = [](auto&&... arguments) { return at::native_batch_norm(arguments...); };
-  torch::Tensor input = torch::full({2, 2, 6, 6}, 1000.1F);
-  const torch::Tensor none;
-  EXPECT_LT(normed(own, input, none, none).output.abs().max().item<float>(), 0.1);
-  input[0][1][2][2] = NAN;
-  const torch::Tensor output = normed(own, input, none, none).output;
-  EXPECT_TRUE(output.select(1, 1).isnan().all().item<bool>());
-  EXPECT_TRUE(output.select(1, 0).isfinite().all().item<bool>());
-}
-
-TEST_F(VisionKernels, NormalisationHasAGradient) {
-  const auto gradients = [&](torch::MemoryFormat format) {  // libtorch computes the other one
-    const RandomScope random(random_key({3}));
-    torch::Tensor input = torch::randn({3, 4, 6, 6}).contiguous(format).requires_grad_(true);
-    torch::Tensor weight = torch::linspace(0.5, 2, 4).requires_grad_(true),
-                  bias = torch::zeros({4}, torch::requires_grad());
-    const torch::Tensor output = torch::batch_norm(input, weight, bias, {}, {}, true, 0.1, 1e-5, false);
-    return torch::autograd::grad({(output * output * output).sum()}, {input, weight, bias});
-  };
-  const auto own = gradients(torch::MemoryFormat::Contiguous), wanted = gradients(torch::MemoryFormat::ChannelsLast);
-  for (size_t i = 0; i < own.size(); ++i) EXPECT_TRUE(torch::allclose(own[i], wanted[i], 1e-4, 1e-4)) << i;
 }
 
 }  // namespace
