@@ -33,6 +33,7 @@ void Evaluations::add(const Evaluation& evaluation, bool lower) {
   if (!best || (lower ? value < *best : value > *best)) {
     best = value;
     best_step = evaluation.step;
+    longest_pause = std::max(longest_pause, since_best - 1);
     since_best = 0;
   }
   const Point newest{at, value, 1};

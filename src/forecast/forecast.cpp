@@ -32,6 +32,7 @@ constexpr size_t kFewestNewest = 3;              // ... at least so many
 constexpr double kTail = 0.05;                   // of the futures lies on either side of the interval
 // Before the first evaluation, the noise is taken to be this part of the range, as if so many points had shown it.
 constexpr double kNoisePoints = 1, kNoiseOfRange = 0.03;
+constexpr double kWidestRange = 1e100;
 constexpr double kLeastNoise = 1e-3;  // the least noise, as a part of the range
 constexpr double kModelError = 0.3;   // of the change that a fit promises, if the rest is as long as the past
 constexpr double kMostModelError = 0.6;
@@ -249,7 +250,9 @@ std::optional<BestValue> best_at_end(const Evaluations& evaluations, const Monit
   if (rest.highest_rate > kMostRise * evaluations.rate) return std::nullopt;
   const Past past = past_of(evaluations, monitored.lower);
   if (past.best <= past.floor) return BestValue{best, best, 1};
-  if (past.high <= past.low) return std::nullopt;
+  // squares of the range must be numbers, too
+  if (past.high <= past.low || past.high - past.low > kWidestRange || past.high - past.low < 1 / kWidestRange)
+    return std::nullopt;
   const Fits fits(past, rest.last_step / past.unit);
   const Futures futures(past, evaluations, rest);
   RandomStream random(random_key({kDraws}));
@@ -265,6 +268,7 @@ std::optional<BestValue> best_at_end(const Evaluations& evaluations, const Monit
     }
     before = after;
   }
+  if (losses.empty()) return std::nullopt;
   std::ranges::sort(losses);
   const auto quantile = [&](double p) {
     return losses[static_cast<size_t>(p * static_cast<double>(losses.size() - 1))];

@@ -4,6 +4,7 @@
 // millisecond, however many evaluations there were.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -36,7 +37,10 @@ struct Evaluations {
   std::vector<Point> points;  // by ascending step; at most 64
   std::optional<double> best;
   int64_t best_step = 0;
-  int64_t since_best = 0;             // evaluations after the best one
+  int64_t since_best = 0;     // evaluations after the best one
+  int64_t longest_pause = 0;  // evaluations in a row, before the best one, of which none was better than all before
+  // The patience with which early stopping ends the training now, and would not have ended it before its best value.
+  int64_t patience() const { return std::max({int64_t{1}, since_best, longest_pause + 1}); }
   double last_step = 0, count = 0;    // of all evaluations
   double rate = 0, highest_rate = 0;  // learning rates: the newest, the highest
   double dropped_step = 0;            // the evaluation before which the learning rate fell at once; 0: it never did

@@ -274,6 +274,18 @@ TEST(BestAtEnd, NeverPromisesWhatCannotBe) {
   }
 }
 
+TEST(BestAtEnd, TakesNumbersOfAnySize) {
+  for (const double large : {1e-320, 1e-200, 1e-100, 1e100, 1e155, 1e200, 1.7e308}) {
+    Evaluations evaluations;
+    for (int64_t i = 1; i <= 12; ++i) evaluations.add({i * kEach, large / static_cast<double>(i), 1}, true);
+    const auto forecast = best_at_end(evaluations, {"val/perplexity", true, 0}, {1000, 10, 1, 1, 1});
+    if (!forecast) continue;
+    EXPECT_GE(forecast->low, 0) << large;
+    EXPECT_LE(forecast->low, forecast->high) << large;
+    EXPECT_LE(forecast->high, *evaluations.best) << large;
+  }
+}
+
 TEST(BestAtEnd, SaysNothingAboutWhatItCannotKnow) {
   const Monitored loss{"x", true, 0};
   const Rest rest{1000, 10, 1, 1};
@@ -347,6 +359,21 @@ std::vector<Evaluation> overfitted(int count, int best) {
   for (int i = 1; i <= count; ++i)
     all.push_back({i * kEach, 1 + 0.02 * std::abs(i - best) + 0.001 * std::sin(5.0 * i), 1});
   return all;
+}
+
+TEST(Evaluations, ThePatienceOutlastsThePausesBeforeTheBestValue) {
+  Evaluations evaluations;
+  int64_t step = 0;
+  const auto add = [&](double value) { evaluations.add({++step, value, 1}, true); };
+  EXPECT_EQ(evaluations.patience(), 1);
+  add(5);
+  for (int i = 0; i < 10; ++i) add(6);
+  add(4);  // after a pause of ten
+  for (int i = 0; i < 3; ++i) add(7);
+  EXPECT_EQ(evaluations.longest_pause, 10);
+  EXPECT_EQ(evaluations.patience(), 11) << "a patience of 3 would have ended it in the pause";
+  for (int i = 0; i < 20; ++i) add(7);
+  EXPECT_EQ(evaluations.patience(), 23);
 }
 
 TEST(EarlyEnd, ComesAfterTheBestEvaluationAndKeepsIt) {

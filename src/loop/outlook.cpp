@@ -53,7 +53,7 @@ std::optional<forecast::BestValue> forecast_to_show(const Outlook& outlook) {
 std::string none_better_text(const Outlook& outlook, const std::string& directory, bool keeps) {
   if (outlook.told || !outlook.newest || outlook.newest->none_better < forecast::kLikely) return "";
   const forecast::Evaluations& evaluations = outlook.evaluations;
-  const std::string patience = std::to_string(std::max<int64_t>(1, evaluations.since_best));
+  const std::string patience = std::to_string(evaluations.patience());
   return "90 % likely that no better " + outlook.metric + " comes than " + rounded_text(*evaluations.best, 4) +
          " at step " + std::to_string(evaluations.best_step) + ". To end the run now: sinew stop " +
          shell_quoted(directory) + (keeps ? "; checkpoints/best has the best state" : "") +

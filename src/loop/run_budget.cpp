@@ -193,7 +193,6 @@ double Run::unseen_load() const {
 
 // The evaluations in further steps, which take so long.
 double Run::evaluations_in(int64_t steps, double seconds) const {
-  if (plan_.data.val_size == 0) return 0;
   const int64_t step = state().step.value;
   if (evaluate_every_ && *evaluate_every_ > 0) {
     const bool last_too = total_steps_ && step + steps == *total_steps_ && *total_steps_ % *evaluate_every_ != 0;
@@ -208,7 +207,8 @@ Range Run::steps_and_evaluations(int64_t steps) const {
   const double unseen = unseen_load();
   const Range of_steps = pace_.steps().of(static_cast<double>(steps), unseen);
   if (plan_.data.val_size == 0) return of_steps;
-  const double evaluations = evaluations_in(steps, (of_steps.low + of_steps.high) / 2);
+  // without validation data, an evaluation only sums up the training
+  const double evaluations = plan_.data.val_size == 0 ? 0 : evaluations_in(steps, (of_steps.low + of_steps.high) / 2);
   if (pace_.evaluations().is_measured()) return of_steps + pace_.evaluations().of(evaluations, unseen);
   const double like_steps =
       evaluations * static_cast<double>(plan_.data.val_size) / static_cast<double>(trainer_.batch_size(state().step));
@@ -266,8 +266,7 @@ void Run::take_outlook() {
     ahead.mean_rate += rate / kLooks;
   }
   ahead.evaluations = evaluations_in(steps, static_cast<double>(steps) * pace_.seconds_of_step());
-  const bool ends_by_time = steps > 0 && (!last_step() || ahead.last_step < *last_step());
-  if (ends_by_time) ahead.evaluations = std::max(1.0, ahead.evaluations);  // the last step is evaluated in any case
+  if (steps > 0) ahead.evaluations = std::max(1.0, ahead.evaluations);  // the last step is evaluated in any case
   if (pace_.steps().is_measured()) {
     const Range left = seconds_to_end();
     if (std::isfinite(left.high)) {

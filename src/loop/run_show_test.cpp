@@ -117,6 +117,16 @@ TEST_F(ShownProgress, TheBestMetricOfTheEndIsToldOnceItIsKnown) {
   }
 }
 
+TEST_F(ShownProgress, WithoutValidationDataATrainingIsNotOverAfterItsFirstEpoch) {
+  plan_.job.trainer.eval_interval = {5, spec::Duration::Unit::steps};
+  plan_.job.checkpoint.monitor = "train/loss";
+  lines(1);
+  std::ifstream file(folder_ + "/log.jsonl");
+  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_NE(log.find("\"evaluation\""), log.npos) << "the training loss is evaluated";
+  EXPECT_EQ(log.find("none_better"), log.npos) << log;
+}
+
 TEST_F(ShownProgress, TheLastStepIsShownOnce) {
   const std::vector<std::string> shown = lines(1);
   EXPECT_EQ(shown.size(), 20U);

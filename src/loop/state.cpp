@@ -75,10 +75,14 @@ EvaluationState evaluation_of(const json& document) {
 
 json outlook_json(const Outlook& outlook) {
   const forecast::Evaluations& evaluations = outlook.evaluations;
-  json document = {
-      {"metric", outlook.metric}, {"best_step", evaluations.best_step},   {"since_best", evaluations.since_best},
-      {"told", outlook.told},     {"short_budget", outlook.short_budget}, {"points", json::array()},
-      {"made", json::array()}};
+  json document = {{"metric", outlook.metric},
+                   {"best_step", evaluations.best_step},
+                   {"since_best", evaluations.since_best},
+                   {"longest_pause", evaluations.longest_pause},
+                   {"told", outlook.told},
+                   {"short_budget", outlook.short_budget},
+                   {"points", json::array()},
+                   {"made", json::array()}};
   if (evaluations.best) document["best"] = exact_text(*evaluations.best);
   for (const auto& [name, value] : kNumbersOfEvaluations) document[name] = exact_text(evaluations.*value);
   for (const auto& [step, value, count] : evaluations.points)
@@ -98,6 +102,7 @@ Outlook outlook_of(const json& document) {
   outlook.metric = document.at("metric");
   evaluations.best_step = document.at("best_step");
   evaluations.since_best = document.at("since_best");
+  evaluations.longest_pause = document.at("longest_pause");
   outlook.told = document.at("told");
   outlook.short_budget = document.at("short_budget");
   if (document.contains("best")) evaluations.best = number(document.at("best"));
