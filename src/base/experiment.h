@@ -32,7 +32,7 @@ struct StepRatio {
   bool operator==(const StepRatio&) const = default;
 };
 
-// What an experiment has found about one condition.
+// The finding of an experiment about one condition.
 struct ConditionTime {
   Condition condition = Condition::usual;
   int64_t steps = 0;   // whose time was counted
@@ -58,7 +58,7 @@ class Experiment {
   bool done() const;
   Condition next() const;  // the condition of the next step; `usual` when the experiment is done
   void after(double step_seconds);
-  // Of each condition, the usual one first; empty until the experiment is done.
+  // One result for each condition, the usual one first; empty until the experiment is done.
   std::vector<ConditionTime> results() const;
 
  private:

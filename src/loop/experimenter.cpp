@@ -13,7 +13,8 @@ size_t index_of(Condition condition) {
 
 }  // namespace
 
-Experimenter::Experimenter(bool wanted, Trainer& trainer, const Clock& clock) : trainer_(trainer), clock_(clock) {
+Experimenter::Experimenter(bool wanted, Trainer& trainer, Accounts* accounts, const Clock& clock)
+    : trainer_(trainer), accounts_(accounts), clock_(clock) {
   if (wanted) ask({.kind = ControlEntry::Kind::experiment, .reason = "what limits a step"});
 }
 
@@ -27,9 +28,11 @@ std::optional<ControlEntry> Experimenter::due(const Pace& steps) {
   return std::exchange(asked_, std::nullopt);
 }
 
-void Experimenter::begin(int64_t window, int64_t computing) {
+void Experimenter::begin(int64_t window, int64_t computing, int64_t batch_size) {
   const bool alone = computing <= 1;
   computing_ = computing;
+  batch_size_ = batch_size;
+  if (accounts_ != nullptr) accounts_->pause();
   std::vector<Condition> conditions;
   for (size_t i = 0; i < kConditions; ++i) {
     const auto condition = static_cast<Condition>(i);
@@ -40,9 +43,9 @@ void Experimenter::begin(int64_t window, int64_t computing) {
   experiment_.emplace(conditions, std::max<int64_t>(1, window));
 }
 
-bool Experimenter::before_step(int64_t computing) {
+bool Experimenter::before_step(int64_t computing, int64_t batch_size) {
   if (!experiment_) return true;
-  if (computing != computing_) {
+  if (computing != computing_ || batch_size != batch_size_) {
     end();
     return false;
   }
@@ -67,6 +70,7 @@ void Experimenter::end() {
   experiment_.reset();
   trainer_.use(Condition::usual);
   trainer_.end_conditions();
+  if (accounts_ != nullptr) accounts_->go_on();
 }
 
 }  // namespace sinew::loop

@@ -182,7 +182,10 @@ class Accounts {
  public:
   virtual ~Accounts() = default;
   virtual void steps_begin() = 0;  // before the first step of this attempt
-  virtual void steps_end() = 0;    // after its last step, while the worker is still in its group
+  // What comes between these two counts for nothing: an experiment. Both may be called twice.
+  virtual void pause() {}
+  virtual void go_on() {}
+  virtual void steps_end() = 0;  // after its last step, while the worker is still in its group
   // The part of the time since steps_begin() in which threads of this worker had to wait for a core.
   virtual double waiting_share() = 0;
   // Adds what was spent to report.json, before it is written. A run that failed has no steps_end().

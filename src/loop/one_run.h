@@ -222,7 +222,7 @@ class Run {
   bool from_member_ = false;                 // true: the state came from another member, in the middle of training
   std::optional<Step> last_saved_;
   std::optional<std::pair<Step, Digest>> confirmed_;  // the newest state that all members were found to have
-  int64_t skipped_ = 0, reported_skipped_saves_ = 0;
+  int64_t skipped_ = 0, reported_skipped_saves_ = 0, rate_samples_ = 0;
   int seen_stops_ = 0, seen_checkpoint_signals_ = 0;
   bool saved_to_leave_ = false;
   std::optional<double> alone_since_;  // since when this worker wants to leave but is alone
@@ -232,10 +232,9 @@ class Run {
   Experimenter experimenter_;
   std::optional<std::string> trace_;  // what is to be written to trace.json, until this member may write
   double next_budget_look_ = 0, next_estimate_ = 0, rate_began_ = 0, samples_per_second_ = 0;
-  bool last_is_best_ = false;    // true: the evaluation after the last step had the best value so far
-  double next_look_ = 0;         // when to look again whether the run directory is lost
-  bool kept_decisions_ = false;  // true: this process has written the decisions, or has failed to
-  int64_t rate_samples_ = 0;
+  bool last_is_best_ = false;     // true: the evaluation after the last step had the best value so far
+  double next_look_ = 0;          // when to look again whether the run directory is lost
+  bool kept_decisions_ = false;   // true: this process has written the decisions, or has failed to
   std::optional<Step> shown_;     // the step of the newest progress that the reporter got
   report::Metrics logged_means_;  // of the newest window that was logged
   std::string stop_status_ = "done", stop_reason_;

@@ -50,7 +50,7 @@ Run::Run(const Plan& plan, const RunOptions& options, Trainer& trainer, Members*
       clock_(clock),
       began_(options.began.monotonic_seconds),
       tracer_(options.stages),
-      experimenter_(options.experiment, trainer, clock),
+      experimenter_(options.experiment, trainer, options.accounts, clock),
       going_back_(options.going_back) {}
 
 RunResult Run::train() {
@@ -239,8 +239,8 @@ void Run::one_step() {
 StepResult Run::compute_step(bool want_norm) {
   const StepMessage message{learning_rate(), pending_entries_};
   std::string first;
-  if (!experimenter_.before_step(members_ ? members_->computing() : 1))
-    say_unfinished("other workers compute now than at its begin");
+  if (!experimenter_.before_step(members_ ? members_->computing() : 1, trainer_.batch_size(state().step)))
+    say_unfinished("other workers compute now than at its begin, or the batch size has changed");
   if (experimenter_.runs()) pace_.leave_out();
   try {
     StepResult result = trainer_.step(message, want_norm);
@@ -415,7 +415,8 @@ DueActions Run::apply_entries() {
     due_actions.evaluation = due_actions.evaluation || entry.kind == ControlEntry::Kind::evaluate;
     due_actions.checkpoint = due_actions.checkpoint || entry.kind == ControlEntry::Kind::checkpoint;
     if (entry.kind == ControlEntry::Kind::experiment)
-      experimenter_.begin(static_cast<int64_t>(entry.value), members_ ? members_->computing() : 1);
+      experimenter_.begin(static_cast<int64_t>(entry.value), members_ ? members_->computing() : 1,
+                          trainer_.batch_size(state().step));
     if (entry.kind == ControlEntry::Kind::loader_threads)
       trainer_.use_loader_threads(static_cast<int64_t>(entry.value));
     const bool told = entry.kind != ControlEntry::Kind::schedule_steps;  // it comes often

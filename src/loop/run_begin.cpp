@@ -154,6 +154,8 @@ void Run::remove_earlier_report() {
   const std::string report = rundir::file_in(options_.run_directory, rundir::kOutcomeFile);
   const std::string page = rundir::file_in(options_.run_directory, rundir::kRunPageFile);
   if (disk_.exists(report)) change_files([&](Disk& disk) { disk.remove_file(report); });
+  const std::string accounts = rundir::file_in(options_.run_directory, rundir::kAccountsFile);
+  if (disk_.exists(accounts)) change_files([&](Disk& disk) { rundir::remove_accounts(disk, options_.run_directory); });
   try {
     if (disk_.exists(page)) change_files([&](Disk& disk) { disk.remove_file(page); });
   } catch (const DiskError&) {  // a page is never worth a run

@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "base/error.h"
 #include "base/exit_code.h"
 #include "base/process.h"
 #include "rundir/rundir.h"
@@ -50,7 +51,11 @@ std::optional<int> decide_first(const WorkerLaunch& launch, SignalSource& signal
   }
   if (stop != 0) return 128 + stop;
   if (*end == ProcessEnd{}) return std::nullopt;
-  return end->signal != 0 ? static_cast<int>(kTrainingError) : end->code;
+  if (end->signal != 0)
+    throw Error("FASTEST_UNDECIDED",
+                "the process that measures which precision is the fastest was ended: " + to_string(*end),
+                "give trainer.precision and trainer.memory_format; a signal 9 is often a lack of memory");
+  return end->code;
 }
 
 }  // namespace sinew::supervise

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/expected_error.h"
 
 namespace sinew::supervise {
 namespace {
@@ -86,7 +87,7 @@ TEST_F(FirstDecision, IsMadeOnce) {
 
 TEST_F(FirstDecision, AWorkerThatFailsEndsTheRun) {
   EXPECT_EQ(decided_by("exit 2"), 2);
-  EXPECT_EQ(decided_by("kill -9 $$"), static_cast<int>(kTrainingError));
+  EXPECT_ERROR(error_of([&] { decided_by("kill -9 $$"); }), "FASTEST_UNDECIDED", "was ended: killed by SIGKILL");
 }
 
 TEST_F(FirstDecision, AStopEndsIt) {

@@ -1,5 +1,5 @@
-// Makes steps under the conditions of an experiment (base/experiment.h). Who computes a shard, and when, does not
-// matter for the result.
+// Makes steps under the conditions of an experiment (base/experiment.h). The result of a step does
+// not depend on who computes a shard, and when.
 #include "base/machine.h"
 #include "base/proc.h"
 #include "base/resident_memory.h"

@@ -36,9 +36,10 @@ spec::Job as_decided(spec::Job job, const std::string& run_directory, Disk& disk
 }
 
 // The members of a group each resolve the job, so what they could decide differently stays the default, and what only a
-// measurement decides was decided before. Returns nullopt if a stop was asked for before everything was decided.
+// measurement decides was decided before. With `arithmetic_alone`, memory decides nothing. Returns nullopt if a stop
+// was asked for before everything was decided.
 std::optional<Resolved> resolve_for_training(const RunOptions& options, const data::Dataset& data,
-                                             const Machine& machine, Disk& disk) {
+                                             const Machine& machine, Disk& disk, bool arithmetic_alone = false) {
   const spec::Job job = as_decided(options.job, options.run_directory, disk);
   Resolved resolved = resolve(job, data.info(), machine);
   resolved.written.tune = {};  // training does not use it
@@ -51,6 +52,7 @@ std::optional<Resolved> resolve_for_training(const RunOptions& options, const da
   FastestOptions fastest{.budget_seconds = budget_seconds, .stop_signals = options.stop_signals};
   if (shows) fastest.say = report::print_beside_run;
   if (!choose_fastest(resolved, job, data, machine, fastest)) return std::nullopt;
+  if (arithmetic_alone) return resolved;
   FitOptions fit{.sharers = options.workers_here,
                  .may_change_shards = !options.join,
                  .budget_seconds = budget_seconds,
@@ -235,7 +237,8 @@ int decide(const RunOptions& options, Disk& disk, Clock& clock) {
   return reporting_failure(options, here, here, clock, clock.wall_seconds(), place, [&] {
     const auto data = open_data(options.job);
     const Machine machine = machine_of(options);
-    const auto resolved = resolve_for_training(options, *data, machine, here);
+    // the workers of a group decide the rest, each for itself
+    const auto resolved = resolve_for_training(options, *data, machine, here, /*arithmetic_alone=*/true);
     if (!resolved) return static_cast<int>(kResumable);
     check_lengths(resolved->job, data->info());
     loop::write_decisions(here, options.run_directory, decisions_of(*resolved, machine));

@@ -36,18 +36,42 @@ ResourceUse WorkerAccounts::used_so_far() const {
 
 ResourceUse WorkerAccounts::used() const {
   const auto workers = static_cast<double>(std::max<int64_t>(1, begin_.workers_here));
-  ResourceUse used = between(at_begin_, used_so_far());
+  ResourceUse used = between(at_begin_, paused_ ? paused_->used : used_so_far());
   used.cores /= workers;
   used.throttled_seconds /= workers;
   return used;
 }
 
-StageTimes WorkerAccounts::times() const {
+StageTimes WorkerAccounts::measured_times() const {
   StageTimes times = stages_.times();
   const double waited = reducer_ == nullptr ? 0 : std::min(reducer_->waited_seconds(), times[Stage::reduction]);
   times[Stage::reduction] -= waited;
   times[Stage::member_wait] += waited;
   return times;
+}
+
+StageTimes WorkerAccounts::times() const {
+  StageTimes times = paused_ ? paused_->times : measured_times();
+  for (size_t i = 0; i < kStages; ++i) times.seconds[i] = std::max(0.0, times.seconds[i] - left_out_.seconds[i]);
+  return times;
+}
+
+LoadUse WorkerAccounts::loading() const {
+  return between(loading_left_out_, paused_ ? paused_->loading : trainer_.loading());
+}
+
+void WorkerAccounts::pause() {
+  if (!paused_) paused_ = {measured_times(), used_so_far(), trainer_.loading()};
+}
+
+// What was used until the pause shall be what has been used until now.
+void WorkerAccounts::go_on() {
+  if (!paused_) return;
+  const StageTimes now = measured_times();
+  for (size_t i = 0; i < kStages; ++i) left_out_.seconds[i] += now.seconds[i] - paused_->times.seconds[i];
+  at_begin_ = between(between(at_begin_, paused_->used), used_so_far());
+  loading_left_out_ += between(paused_->loading, trainer_.loading());
+  paused_.reset();
 }
 
 std::optional<rundir::ModelUse> WorkerAccounts::model() const {
@@ -68,7 +92,7 @@ void WorkerAccounts::steps_begin() {
 void WorkerAccounts::steps_end() {
   times_ = times();
   resources_ = used();
-  loading_ = trainer_.loading();
+  loading_ = loading();
   model_ = model();
   if (reducer_ != nullptr) shares_ = reducer_->shares();
 }
@@ -87,7 +111,7 @@ void WorkerAccounts::add_to(rundir::Outcome& outcome) {
   outcome.time = times_ ? with_end(*times_, times()) : times();
   outcome.resources = resources_ ? *resources_ : used();
   if (resources_) outcome.resources->peak_memory_bytes = resource_use().peak_memory_bytes;
-  outcome.loading = loading_ ? *loading_ : trainer_.loading();
+  outcome.loading = loading_ ? *loading_ : loading();
   outcome.shares = shares_;
   outcome.model = model_ ? model_ : model();
   rundir::MemoryUse& memory = outcome.memory.emplace();

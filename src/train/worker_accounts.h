@@ -19,6 +19,8 @@ class WorkerAccounts final : public loop::Accounts {
 
   void steps_begin() override;
   void steps_end() override;
+  void pause() override;
+  void go_on() override;
   double waiting_share() override;
   void add_to(rundir::Outcome& outcome) override;
 
@@ -26,7 +28,10 @@ class WorkerAccounts final : public loop::Accounts {
   ResourceUse used_so_far() const;
   ResourceUse used() const;  // since steps_begin(), the part of this worker
   std::optional<rundir::ModelUse> model() const;
-  StageTimes times() const;  // so far
+  StageTimes measured_times() const;
+  // so far, without what was left out
+  StageTimes times() const;
+  LoadUse loading() const;
 
   const Begin begin_;
   const StageTimer& stages_;
@@ -34,6 +39,14 @@ class WorkerAccounts final : public loop::Accounts {
   const Reducer* reducer_;
   const Clock& clock_;
   ResourceUse at_begin_;
+  struct Moment {
+    StageTimes times;
+    ResourceUse used;
+    LoadUse loading;
+  };
+  std::optional<Moment> paused_;  // when pause() was called, until go_on()
+  StageTimes left_out_;
+  LoadUse loading_left_out_;
   int64_t steps_at_begin_ = 0;
   double flops_at_begin_ = 0, next_look_ = 0, waiting_share_ = 0;
   // of the steps; nullopt before their end
