@@ -238,7 +238,8 @@ bool is_record(const Record& record) {
          is_amount(used.memory_stalled_seconds) && is_amount(used.memory_stopped_seconds) && used.major_faults >= 0 &&
          std::ranges::all_of(record.loading.cpu_seconds, is_amount) && is_amount(record.loading.read_seconds) &&
          std::isfinite(cost_of(record.loading)) && record.loading.samples >= 0 && record.loading.threads >= 0 &&
-         record.loading.read_bytes >= 0 && used.network.sent_bytes >= 0 && used.network.received_bytes >= 0 &&
+         record.loading.read_bytes >= 0 && used.disk_read_bytes >= 0 && used.disk_written_bytes >= 0 &&
+         used.network.sent_bytes >= 0 && used.network.received_bytes >= 0 &&
          (!record.model || is_model_use(*record.model)) &&
          std::ranges::all_of(record.shares, [](double share) { return is_amount(share) && share < 1e100; });
 }

@@ -4,19 +4,17 @@
 #include "advise/remedies.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <string_view>
+#include <iterator>
 
+#include "advise/rest.h"
 #include "base/number_text.h"
 #include "base/short_number.h"
 
 namespace sinew::advise {
 namespace {
 
-constexpr double kWorthTrying = 0.05;       // a remedy that gains less is not named
-constexpr double kLeastRest = 0.01;         // of a part that takes all the time, the gain has no bound
-constexpr double kErrorOfRest = 0.25;       // of the time that remains, as a fraction
+constexpr double kNoDifference = 0.01;      // of two parts of the time
 constexpr double kErrorOfWork = 0.15;       // of CPU time, which is a little less if nothing else uses the caches
 constexpr double kExchangeThatGoes = 0.97;  // the rest is the work of sending and adding, on any network
 constexpr double kWorstOfLane = 0.75;       // of the speed of a lane, if another one computes beside it
@@ -26,9 +24,6 @@ constexpr double kManyEvaluations = 0.15;
 constexpr double kRarest = 20;             // times: a crash must not lose too much, and a curve needs its points
 constexpr double kRarestInTraining = 0.1;  // the longest interval, as a part of the training
 constexpr int64_t kMostThreads = 1024;     // of data.prefetch.threads
-constexpr double kMuchComputing = 0.5;     // the part of the time from which other arithmetic is worth a thought
-constexpr int64_t kSmallestImage = 32;
-constexpr std::array<std::string_view, 5> kActivations = {"gelu", "tanh", "silu", "elu", "mish"};
 constexpr char kLanes[] = "trainer.lanes=";
 // What bfloat16 leaves of the time of the products: nothing is known before it is measured. On processors without
 // bfloat16 in hardware the measurement chooses fp32 again.
@@ -38,26 +33,17 @@ constexpr double kBusy = 0.85;  // cores that are used for this part of the time
 // A measured effect predicts a gain better than a computed one.
 constexpr double kErrorOfExperiment = 0.08;
 
-// The time that remains, as a fraction of the time before: between the two values, and probably the first.
-struct Rest {
-  double expected = 1, least = 1, most = 1;
-};
-
-Rest remains(double rest) {
-  return {rest, rest * (1 - kErrorOfRest), rest * (1 + kErrorOfRest)};
-}
-
-Estimate gain_of(const Rest& rest) {
-  const auto gain = [](double part) { return std::max(0.0, 1 / std::max(kLeastRest, part) - 1); };
-  return {gain(rest.expected), gain(rest.most), gain(rest.least)};
-}
-
 Rest measured(const StepRatio& ratio) {
   return {ratio.expected, ratio.low * (1 - kErrorOfExperiment), ratio.high * (1 + kErrorOfExperiment)};
 }
 
 std::string saved_text(double seconds) {
   return seconds < 10 ? rounded_text(seconds, 2) + " s" : short_seconds(seconds);
+}
+
+// The most shards that one lane computes in a step.
+double rounds(int64_t shards, int64_t lanes) {
+  return std::ceil(static_cast<double>(shards) / static_cast<double>(lanes));
 }
 
 class Remedies {
@@ -85,13 +71,15 @@ class Remedies {
       of_early_end();
     }
     std::ranges::stable_sort(found_, std::ranges::greater(), [](const Remedy& remedy) { return remedy.gain.expected; });
-    if (job_ != nullptr) of_model();
+    if (job_ != nullptr) std::ranges::move(other_models(record_, computing(), *job_), std::back_inserter(found_));
     return std::move(found_);
   }
 
  private:
   // The part of the time that the lanes ran. While other programs take cores, less work still takes less time.
   double share(Limit limit) const { return share_of(parts_, limit) / std::max(kLeastRest, spent_.runs()); }
+
+  double computing() const { return share(Limit::compute) + share(Limit::bandwidth); }
 
   // Returns whether the remedy is worth trying.
   bool add(const std::string& what, const Rest& rest, bool keeps_result = true, std::vector<std::string> options = {}) {
@@ -125,9 +113,9 @@ class Remedies {
                  busy = cores > 0 ? record_.resources.cpu_seconds / (cores * record_.seconds()) : 0;
     if (slowest_stage(loading) == LoadStage::read || loading.cpu() <= 0) {
       add("read samples without waiting: a faster disk, or files that are in memory",
-          busy > rest.expected
+          busy > rest.expected + kNoDifference
               ? Rest{busy * (1 + kErrorOfWork), busy, std::max(rest.most, busy * (1 + 3 * kErrorOfWork))}
-              : Rest{rest.expected, std::max(rest.least, busy), rest.most});
+              : Rest{rest.expected, std::clamp(busy * (1 - kErrorOfWork), rest.least, rest.expected), rest.most});
     } else {
       // the lanes then have the cores of the loaders, too
       const double work = work_without(loading[LoadStage::decode]);
@@ -185,11 +173,6 @@ class Remedies {
           {"trainer.eval_interval=" + times(interval, factor)});
   }
 
-  // The most shards that one lane computes in a step.
-  static double rounds(int64_t shards, int64_t lanes) {
-    return std::ceil(static_cast<double>(shards) / static_cast<double>(lanes));
-  }
-
   // Returns whether cores are idle on which more lanes could compute.
   bool of_lanes() {
     if (!job_->trainer.shards) return false;
@@ -219,39 +202,8 @@ class Remedies {
         {"trainer.shards=" + std::to_string(full)});
   }
 
-  // Other models take less time and learn something else, so they come last. The figures are what halving usually
-  // gives: the work of a layer grows with the square of its width, and that of a convolution with the pixels.
-  void of_model() {
-    const double part = share(Limit::compute) + share(Limit::bandwidth);
-    if (part < kMuchComputing) return;
-    const double bends = time_of_activations() * part;
-    if (job_->model.activation != "relu" && job_->model.activation != "auto")
-      add("a cheaper activation function", {1 - 0.7 * bends, 1 - bends, 1 - 0.4 * bends}, false,
-          {"model.activation=relu"});
-    if (!job_->model.init_from.path.empty() && job_->model.freeze.empty()) {
-      const double backward = record_.time[Stage::backward] / spent_.all;
-      add("train only the last layers: model.freeze", {1 - 0.6 * backward, 1 - backward, 1 - 0.2 * backward}, false);
-    }
-    add("a smaller model, of half the width", {1 - 0.6 * part, 1 - 0.75 * part, 1 - 0.35 * part}, false);
-    if (job_->data.image.size.size() == 2 && job_->data.image.size[0] >= kSmallestImage)
-      add("smaller images, of half the size: data.image.size", {1 - 0.65 * part, 1 - 0.75 * part, 1 - 0.4 * part},
-          false);
-  }
-
-  // The part of the measured operators that are activation functions other than relu.
-  double time_of_activations() const {
-    double all = 0, found = 0;
-    for (const OperatorUse& use : record_.operators) {
-      const bool bends = std::ranges::any_of(
-          kActivations, [&](std::string_view name) { return std::string_view(use.name).starts_with(name); });
-      all += use.seconds;
-      found += bends ? use.seconds : 0;
-    }
-    return all > 0 ? found / all : 0;
-  }
-
   void of_arithmetic() {
-    const double part = share(Limit::compute) + share(Limit::bandwidth);
+    const double part = computing();
     if (job_->trainer.precision != "fp32" || part < kMuchComputing) return;
     add("let Sinew measure which precision is the fastest",
         {1 - part + part * kOftenLeft, 1 - part + part * kLeastLeft, 1}, false, {"trainer.precision=fastest"});

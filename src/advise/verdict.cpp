@@ -52,6 +52,12 @@ std::optional<Record> between(const Record& earlier, const Record& later) {
   }
   record.resources = sinew::between(earlier.resources, later.resources);
   record.loading = sinew::between(earlier.loading, later.loading);
+  if (record.model && earlier.model) {
+    record.model->flops -= earlier.model->flops;
+    record.model->steps -= earlier.model->steps;
+  } else {
+    record.model.reset();
+  }
   return is_record(record) ? std::optional(std::move(record)) : std::nullopt;
 }
 
@@ -70,7 +76,7 @@ Record record_of(const rundir::Outcome& outcome, const std::string& run) {
   record.epochs = outcome.epochs;
   if (!outcome.time || !outcome.resources || !is_record(record))
     throw Error("ADVISE_NO_RECORD", run + " has no record of where its time went",
-                "advice is about a finished training: a run that made steps in its last attempt, with this version");
+                "a run tells it some seconds after its first step; an older version did not");
   return record;
 }
 

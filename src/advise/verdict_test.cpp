@@ -140,10 +140,14 @@ TEST(Verdict, WhatCameBetweenTwoRecordsSaysWhatLimitsNow) {
   later.time[Stage::forward] += 10;
   later.resources.cpu_seconds += 10;
   later.loading.samples = 25;
+  earlier.model.emplace(rundir::ModelUse{.flops_per_step = 100, .steps = 10, .flops = 1000});
+  later.model = rundir::ModelUse{.flops_per_step = 100, .steps = 14, .flops = 1400};
   const auto now = between(earlier, later);
   ASSERT_TRUE(now);
   EXPECT_DOUBLE_EQ(now->seconds(), 20);
   EXPECT_EQ(now->loading.samples, 15);
+  EXPECT_EQ(now->model->steps, 4);
+  EXPECT_EQ(now->model->flops, 400);
   EXPECT_EQ(judge(*now).limits, (std::vector{Limit::input, Limit::compute}));
   EXPECT_FALSE(between(earlier, earlier)) << "nothing came between them";
   later.time.lanes = 1;
@@ -410,13 +414,13 @@ TEST(Verdict, WhatComputesInFloat32MayHaveAFasterPrecision) {
   job.trainer.shards = 8;
   job.trainer.precision = "fp32";
   const Verdict verdict = judge(run, &job);
-  ASSERT_EQ(verdict.remedies.size(), 1);
+  ASSERT_EQ(to_apply(verdict, true).size(), 1);
   EXPECT_EQ(verdict.remedies[0].options, std::vector<std::string>{"trainer.precision=fastest"});
   EXPECT_FALSE(verdict.remedies[0].keeps_result);
   EXPECT_EQ(verdict.remedies[0].gain.low, 0) << "fp32 may be the fastest";
   for (const char* decided : {"bf16", "fastest"}) {
     job.trainer.precision = decided;
-    EXPECT_TRUE(judge(run, &job).remedies.empty()) << decided;
+    EXPECT_TRUE(to_apply(judge(run, &job), true).empty()) << decided;
   }
   job.trainer.precision = "fp32";
   run.move(55, Stage::data_wait);
@@ -560,7 +564,7 @@ TEST(Verdict, ATrainingThatGotWorseCouldHaveEndedEarlier) {
   const auto best = std::ranges::min_element(run.evaluations, {}, &forecast::Evaluation::value);
   spec::Job job;
   const Verdict verdict = judge(run, &job);
-  ASSERT_EQ(verdict.remedies.size(), 1U);
+  ASSERT_EQ(to_apply(verdict, true).size(), 1U);
   const Remedy& remedy = verdict.remedies[0];
   EXPECT_TRUE(remedy.what.starts_with("stop after epoch ")) << remedy.what;
   EXPECT_NE(remedy.what.find(": 90 % likely that no better val/loss comes; saves "), std::string::npos) << remedy.what;
@@ -575,16 +579,16 @@ TEST(Verdict, ATrainingThatGotWorseCouldHaveEndedEarlier) {
   EXPECT_NE(verdict_text(verdict, run.time).find("the best model stays the same"), std::string::npos);
   EXPECT_NE(verdict_json(verdict).find("\"effect\": \"the best model stays the same"), std::string::npos);
   job.early_stopping.monitor = "val/loss";
-  EXPECT_TRUE(judge(run, &job).remedies.empty()) << "it has a patience";
+  EXPECT_TRUE(to_apply(judge(run, &job), true).empty()) << "it has a patience";
 }
 
 TEST(Verdict, ATrainingThatStillGotBetterIsNotCutShort) {
   Recorded run = overfitted();
   for (forecast::Evaluation& one : run.evaluations) one.value = 1 + 50 / static_cast<double>(one.step);
   const spec::Job job;
-  EXPECT_TRUE(judge(run, &job).remedies.empty());
+  EXPECT_TRUE(to_apply(judge(run, &job), true).empty());
   run.evaluations.clear();
-  EXPECT_TRUE(judge(run, &job).remedies.empty());
+  EXPECT_TRUE(to_apply(judge(run, &job), true).empty());
 }
 
 TEST(VerdictText, EachLimitHasAName) {

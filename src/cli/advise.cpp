@@ -5,13 +5,16 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/disk.h"
+#include "base/printable.h"
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "cli/options.h"
 #include "cli/programs.h"
+#include "cluster/cluster.h"
 #include "report/report.h"
 #include "rundir/rundir.h"
 
@@ -28,13 +31,24 @@ std::optional<spec::Job> resolved_job(const std::string& run) {
 // A run that trains publishes its accounts; a run that has ended, its report.
 std::optional<rundir::Outcome> accounts_of(const std::string& run) {
   const std::string file = rundir::file_in(run, rundir::kAccountsFile);
-  if (!rundir::report_text(system_disk(), run).empty() || !system_disk().exists(file)) return std::nullopt;
-  return rundir::parse_accounts(read_text(system_disk(), file));
+  try {
+    if (!rundir::report_text(system_disk(), run).empty() || !system_disk().exists(file)) return std::nullopt;
+    return rundir::parse_accounts(read_text(system_disk(), file));
+  } catch (const DiskError&) {  // the run has just ended, and has removed the file
+    return std::nullopt;
+  }
+}
+
+// The run if a user can ask it for something; else "".
+std::string to_control(const std::string& run) {
+  const auto coordinator = cluster::coordinator_info_now(run);
+  return coordinator && !coordinator->exit_code && rundir::lock_is_held(run) ? run : "";
 }
 
 void show(const advise::Record& record, const spec::Job* job, const std::string& running, bool json) {
   const advise::Verdict verdict = advise::judge(record, job);
-  print_text(stdout, json ? advise::verdict_json(verdict) : advise::verdict_text(verdict, record.time, running));
+  print_text(stdout, json ? advise::verdict_json(verdict)
+                          : printable(advise::verdict_text(verdict, record.time, running), true));
   std::fflush(stdout);
 }
 
@@ -45,21 +59,27 @@ int advise_run(const std::string& run, bool json) {
   advise::Record record = advise::record_of(outcome.value_or(rundir::Outcome()), run);
   if (job && outcome->status == "done") {
     record.monitored = report::monitored_metric(*job);
-    record.evaluations = report::read_evaluations_of(run, record.monitored.metric);
+    // a metric of the training has a value in each line of metrics, and not only in evaluations
+    if (record.monitored.metric.starts_with("val/"))
+      record.evaluations = report::read_evaluations_of(run, record.monitored.metric);
   }
-  if (accounts && !json) std::printf("so far, until step %lld\n\n", static_cast<long long>(accounts->steps));
-  show(record, job ? &*job : nullptr, accounts ? run : "", json);
+  const bool trains = accounts && rundir::lock_is_held(run);
+  if (accounts && !json)
+    std::printf("%s step %lld\n\n", trains ? "so far, until" : "the run died; until about",
+                static_cast<long long>(accounts->steps));
+  show(record, job ? &*job : nullptr, accounts ? to_control(run) : "", json);
   return kDone;
 }
 
-// Shows what limits the run between two accounts that it publishes, until it ends or publishes nothing for a minute.
+// Shows what limits the run between two accounts that it publishes, until it ends. A step or an evaluation may take
+// long.
 int advise_live(const std::string& run, bool json) {
-  constexpr double kLookSeconds = 0.5, kSilentSeconds = 60;
+  constexpr double kLookSeconds = 0.5, kSilentSeconds = 30;
   const auto job = resolved_job(run);
   const Terminal screen = terminal_of(STDOUT_FILENO);
   std::optional<rundir::Outcome> before;
   double news = system_clock().monotonic_seconds();
-  while (system_clock().monotonic_seconds() < news + kSilentSeconds) {
+  while (true) {
     const auto now = accounts_of(run);
     if (!now && !rundir::report_text(system_disk(), run).empty()) return advise_run(run, json);
     if (now && (!before || now->seconds != before->seconds)) {
@@ -70,14 +90,21 @@ int advise_live(const std::string& run, bool json) {
         std::printf("%sstep %lld, the last %.0f s\n\n", screen.moves_cursor ? "\x1b[H\x1b[2J" : "\n",
                     static_cast<long long>(now->steps), window->seconds());
       }
-      if (window) show(*window, job ? &*job : nullptr, run, json);
+      if (window) show(*window, job ? &*job : nullptr, to_control(run), json);
       before = now;
       news = system_clock().monotonic_seconds();
     }
+    if (!now && !rundir::lock_is_held(run) && rundir::report_text(system_disk(), run).empty())
+      throw Error("ADVISE_NOT_LIVE", run + " does not train, and has no report",
+                  "go on with it: sinew resume " + shell_quoted(run));
+    if (now && !rundir::lock_is_held(run)) return advise_run(run, json);
+    if (system_clock().monotonic_seconds() > news + kSilentSeconds) {
+      print_text(stderr,
+                 "nothing new for 30 s: a step or an evaluation takes long, or the run prepares its first step\n");
+      news = std::numeric_limits<double>::infinity();
+    }
     system_clock().sleep_seconds(kLookSeconds);
   }
-  throw Error("ADVISE_NOT_LIVE", run + " has published nothing about itself for a minute",
-              "sinew advise without --live tells what is known; a run that trains publishes it every few seconds");
 }
 
 // "faster/job.yaml" becomes "faster/job.advised.yaml".

@@ -47,9 +47,10 @@ struct Account {
 
 std::vector<Account> accounts_of_runs(Context& context, const std::vector<store::Record>& running) {
   std::vector<Account> accounts;
-  std::set<std::string> known;
+  std::set<std::string> known;  // that were looked at
   const auto add = [&](const store::Record& run) {
-    if (accounts.size() >= kMaxAccounts || !known.insert(run.subject.id).second) return;
+    if (known.size() >= 2 * kMaxAccounts || accounts.size() >= kMaxAccounts) return;
+    if (!known.insert(run.subject.id).second) return;
     const auto directory = open_run_directory(context, run.subject);
     auto spent = directory ? registry::accounts_in(*directory) : std::nullopt;
     if (spent)

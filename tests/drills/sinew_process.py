@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -15,6 +16,11 @@ SINEW = pathlib.Path(os.environ.get("SINEW_BIN", ROOT / "build/release/bin")) / 
 # A process that a shell starts in the background ignores SIGINT, and its children inherit this. Without the next line,
 # a SIGINT that a test sends would have no effect.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def task_version():
+    """The version of the documents that sinew passes to sinew-worker."""
+    return int(re.search(r"kVersion = (\d+);", (ROOT / "src/task/task.h").read_text())[1])
 
 
 def write_idx(folder, name, count, seed):

@@ -189,7 +189,7 @@ class Worker:
 def main():
     signal.signal(signal.SIGTERM, on_term)
     job, directory = TASK["job"], TASK["run_directory"]
-    assert TASK["version"] == 5 and TASK["task"] == "train" and "group" in TASK, TASK
+    assert TASK["task"] == "train" and "group" in TASK, TASK
     with open(pathlib.Path(directory) / "started", "a") as file:
         file.write(json.dumps({"pid": os.getpid(), **TASK}) + "\n")
     if "FAKE_WORK" in os.environ:

@@ -122,8 +122,8 @@ class Group:
         environment = {**os.environ, "MKL_CBWR": "AUTO", "SINEW_PACE": str(self.pace)}
         task = self.directory / f"task-{member.number}.json"
         task.write_text(json.dumps({
-            "version": 5, "task": "train", "job": str(self.job), "job_text": "", "overrides": [SHARDS],
-            "run_directory": str(self.directory), "resume": True, "ledger": True, "json_log": False,
+            "version": sp.task_version(), "task": "train", "job": str(self.job), "job_text": "", "overrides": [SHARDS],
+            "run_directory": str(self.directory), "resume": True, "ledger": True, "json_log": False, "decide": False,
             "activity_board": "", "group": {
                 "coordinator_file": str(member.file), "link_listen": "127.0.0.1",
                 "link_advertise": host or member.gate.host, "hang_seconds": 60, "local_workers": 3,
