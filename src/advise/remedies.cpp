@@ -15,8 +15,9 @@ namespace sinew::advise {
 namespace {
 
 constexpr double kNoDifference = 0.01;      // of two parts of the time
+constexpr double kBusyThatStays = 0.9;      // of the CPU time: threads that wait for a disk wake often
 constexpr double kErrorOfWork = 0.15;       // of CPU time, which is a little less if nothing else uses the caches
-constexpr double kExchangeThatGoes = 0.97;  // the rest is the work of sending and adding, on any network
+constexpr double kExchangeThatGoes = 0.94;  // the rest is the work of sending and adding, on any network
 constexpr double kWorstOfLane = 0.75;       // of the speed of a lane, if another one computes beside it
 constexpr double kCheckpoints = 0.02;       // the part of the time that checkpoints should take
 constexpr double kEvaluations = 0.05;       // the part of the time that evaluations should take
@@ -107,14 +108,17 @@ class Remedies {
     const LoadUse& loading = record_.loading;
     auto ready = ratio_of(record_, Condition::samples_ready);
     if (ready && ready->high >= 1) ready.reset();  // no more than noise
-    const Rest rest =
-        ready ? measured({std::min(1.0, ready->expected), ready->low, ready->high}) : remains(1 - share(Limit::input));
+    // lanes also wait for other lanes that wait for samples, and nothing says for how long
+    const double waits = 1 - share(Limit::input), idle = share(Limit::imbalance);
+    const Rest rest = ready
+                          ? measured({std::min(1.0, ready->expected), ready->low, ready->high})
+                          : Rest{waits - 0.75 * idle, (waits - idle) * (1 - kErrorOfRest), waits * (1 + kErrorOfRest)};
     const double without = rest.expected, cores = record_.resources.cores,
                  busy = cores > 0 ? record_.resources.cpu_seconds / (cores * record_.seconds()) : 0;
     if (slowest_stage(loading) == LoadStage::read || loading.cpu() <= 0) {
       add("read samples without waiting: a faster disk, or files that are in memory",
           busy > rest.expected + kNoDifference
-              ? Rest{busy * (1 + kErrorOfWork), busy, std::max(rest.most, busy * (1 + 3 * kErrorOfWork))}
+              ? Rest{kBusyThatStays * busy, (kBusyThatStays - 0.2) * busy, (kBusyThatStays + 0.3) * busy}
               : Rest{rest.expected, std::clamp(busy * (1 - kErrorOfWork), rest.least, rest.expected), rest.most});
     } else {
       // the lanes then have the cores of the loaders, too
@@ -198,7 +202,7 @@ class Remedies {
     if (full > job_->trainer.batch_size) return;  // a shard has at least one sample
     // a lane that works alone is faster than one beside others, and more shards are more work
     const double idle = share(Limit::imbalance);
-    add("let all lanes work until the end of a step", {1 - idle / 2, 1 - idle, 1 - idle / 5}, false,
+    add("let all lanes work until the end of a step", {1 - 0.75 * idle, 1 - 1.2 * idle, 1 - idle / 5}, false,
         {"trainer.shards=" + std::to_string(full)});
   }
 

@@ -304,8 +304,8 @@ TEST(Verdict, LanesThatDoNotDivideTheShardsWait) {
   EXPECT_EQ(verdict.limits, (std::vector{Limit::compute, Limit::imbalance}));
   ASSERT_FALSE(verdict.remedies.empty());
   EXPECT_EQ(verdict.remedies[0].options, std::vector<std::string>{"trainer.shards=4"});
-  EXPECT_NEAR(verdict.remedies[0].gain.expected, 0.15 / 0.85, 1e-12) << "two lanes are not twice as fast as one";
-  EXPECT_NEAR(verdict.remedies[0].gain.high, 0.3 / 0.7, 1e-12);
+  EXPECT_NEAR(verdict.remedies[0].gain.expected, 0.225 / 0.775, 1e-12) << "two lanes are not twice as fast as one";
+  EXPECT_NEAR(verdict.remedies[0].gain.high, 0.36 / 0.64, 1e-12);
   EXPECT_FALSE(verdict.remedies[0].keeps_result);
 }
 
