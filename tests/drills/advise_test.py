@@ -202,33 +202,45 @@ optimizer: {{name: adamw, lr: 3e-3}}
         self.assertRegex(said, r"%  convolutions\.1: \S+FLOP, \S+B, 288 parameters")
 
     def test_an_experiment_in_a_run_that_is_watched(self):
-        job = sp.write_job(self.path, 3000)
+        job = sp.write_job(self.path, 1_000_000)
         calm, asked = self.path / "calm", self.path / "asked"
-        rarely = ["checkpoint.interval=500st", "trainer.eval_interval=500st", "--ledger"]
-        sp.run("train", job, *rarely, "--run-dir", calm, check=0)
-        self.assertNotIn("experiments", sp.report(calm))
+        rarely = ["checkpoint.interval=2000st", "trainer.eval_interval=2000st", "logging.interval=500st", "--ledger"]
         process = sp.start("train", job, *rarely, "--run-dir", asked, "--workers", 2)
         self.addCleanup(sp.kill, process)
         self.assertTrue(sp.wait_for(lambda: len(sp.computing(asked)) == 2, pause=0.2))
-        for request in ("experiment", "checkpoint.interval=300st", "data.prefetch.threads=3"):
+        for request in ("experiment", "checkpoint.interval=3000st", "data.prefetch.threads=3"):
             sp.run("control", asked, request, check=0)
         for refused in ("checkpoint.interval=2ep", "checkpoint.interval=soon", "data.prefetch.threads=0", "experiment=3"):
             self.assertEqual(sp.run("control", asked, refused).returncode, 2, refused)
-        live = sp.run("advise", asked, "--live", check=0).stdout
-        self.assertEqual(process.wait(120), 0)
-        self.assertEqual(sp.digests(asked), sp.digests(calm), "an experiment changes no bit")
-        events = [json.loads(line) for line in (asked / "log.jsonl").read_text().splitlines()]
-        made = [event["text"] for event in events if event["event"] == "experiment"]
-        self.assertEqual(len(made), 1, "see experiment_unfinished in log.jsonl")
-        self.assertIn("a step took", made[0])
+        live = subprocess.Popen(sp.command("advise", asked, "--live"), stdout=subprocess.PIPE, text=True)
+        self.addCleanup(live.kill)
+
+        def made():
+            lines = (asked / "log.jsonl").read_text().split("\n")[:-1]
+            return [event["text"] for event in map(json.loads, lines) if event["event"] == "experiment"]
+        self.assertTrue(sp.wait_for(made, 200, pause=0.2), (asked / "log.jsonl").read_text())
+        self.assertIn("a step took", made()[0])
+        self.assertIn("so far, until step ", sp.run("advise", asked, check=0).stdout)
+        sp.run("control", asked, "stop", check=0)
+        self.assertEqual(process.wait(120), 75)
+        said = live.communicate(timeout=120)[0]
+        self.assertEqual(live.returncode, 0)
+        self.assertRegex(said, r"(?m)^step \d+, the last \d+ s$")
+        self.assertIn("time of ", said)
+        self.assertFalse((asked / "accounts.json").exists())
         found = {one["condition"]: one for one in sp.report(asked)["experiments"]}
         self.assertEqual(found["usual"]["ratio"], 1)
         self.assertNotIn("samples_ready", found, "with several workers, nobody waits for samples")
-        self.assertIn("time of ", live)
-        self.assertRegex(live, r"(?m)^step \d+, the last \d+ s$")
-        self.assertFalse((asked / "accounts.json").exists())
-        if len(found) > 1:  # the machine has a core to spare, or a worker has several lanes
-            self.assertIn("experiment with the steps", sp.run("advise", asked, check=0).stdout)
+        self.assertIn("experiment with the steps", sp.run("advise", asked, check=0).stdout)
+        steps = sp.report(asked)["steps"]
+        alone = sp.start("train", job, *rarely, "--run-dir", calm)
+        self.addCleanup(sp.kill, alone)
+        self.assertTrue(sp.wait_for(lambda: sp.step_of(calm) >= steps, 300, pause=0.1))
+        alone.terminate()
+        self.assertEqual(alone.wait(60), 75)
+        self.assertNotIn("experiments", sp.report(calm))
+        digests = sp.digests(calm)
+        self.assertEqual(sp.digests(asked), {step: digests[step] for step in range(1, steps + 1)}, "an experiment changes no bit")
         self.assertEqual(sp.run("advise", job, "--live").returncode, 2)
 
     def test_there_is_no_advice_without_a_record(self):
