@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/programs.h"
 #include "cluster/cluster.h"
+#include "spec/spec.h"
 
 namespace sinew::cli {
 namespace {
@@ -150,7 +151,7 @@ int run_chaos(const Arguments& arguments) {
     if (!parent_ignored(signal)) std::signal(signal, on_interrupt);
   }
   if (given.against.empty()) calm_run(given, calm);
-  if (supervise::needs_decision(*job)) take_decisions(given, *job, calm);
+  if (spec::wants_fastest(*job)) take_decisions(given, *job, calm);
   std::printf("%s: %lld workers, seed %lld\n", wild.c_str(), static_cast<long long>(given.workers),
               static_cast<long long>(*given.seed));
   std::fflush(stdout);

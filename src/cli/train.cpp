@@ -15,6 +15,7 @@
 #include "cli/programs.h"
 #include "cluster/cluster.h"
 #include "rundir/rundir.h"
+#include "spec/spec.h"
 
 namespace sinew::cli {
 namespace {
@@ -70,7 +71,7 @@ int start_group(const spec::Job& about, const supervise::WorkerLaunch& launch, c
   }
   options.listen = given.listen.empty() ? supervise::listen_address(given.launch) : given.listen;
   options.tls = given.tls || (!given.insecure && supervise::is_exposed(options.listen, launch.link_listen));
-  options.decides_first = supervise::needs_decision(about);
+  options.decides_first = spec::wants_fastest(about);
   options.say = print_sentence;
   Signals signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1});  // before any thread starts
   return supervise::supervise(options, signals, system_clock());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "spec/fastest.h"
 #include "spec/job.h"
 
 namespace sinew::spec {

@@ -11,19 +11,14 @@ namespace sinew::supervise {
 namespace {
 
 constexpr double kDecisionTurnSeconds = 0.05;
-constexpr char kMeasured[] = "fastest";
 
 }  // namespace
-
-bool needs_decision(const spec::Job& job) {
-  return job.trainer.precision == kMeasured || job.trainer.memory_format == kMeasured;
-}
 
 std::vector<std::string> decided_options(const spec::Job& job, const std::string& precision,
                                          const std::string& memory_format) {
   std::vector<std::string> options;
   const auto take = [&](const std::string& wanted, const char* key, const std::string& decided) {
-    if (wanted == kMeasured && !decided.empty()) options.push_back(key + decided);
+    if (wanted == spec::kFastest && !decided.empty()) options.push_back(key + decided);
   };
   take(job.trainer.precision, "trainer.precision=", precision);
   take(job.trainer.memory_format, "trainer.memory_format=", memory_format);
@@ -32,7 +27,7 @@ std::vector<std::string> decided_options(const spec::Job& job, const std::string
 
 void take_decided(std::vector<std::string>& overrides, const std::vector<std::string>& decided) {
   for (const std::string& option : decided) {
-    std::erase(overrides, option.substr(0, option.find('=') + 1) + kMeasured);
+    std::erase(overrides, option.substr(0, option.find('=') + 1) + spec::kFastest);
     overrides.push_back(option);
   }
 }

@@ -11,10 +11,8 @@
 
 namespace sinew::supervise {
 
-// Whether the job leaves something open that only a measurement decides.
-bool needs_decision(const spec::Job& job);
-
-// What a run has decided of that, as overrides for another run or worker. Empty if it has decided nothing.
+// What a run has decided of what its job leaves to a measurement (spec/fastest.h), as overrides for another run or
+// worker. Empty if it has decided nothing.
 std::vector<std::string> decided_options(const spec::Job& job, const std::string& precision,
                                          const std::string& memory_format);
 
@@ -23,8 +21,8 @@ void take_decided(std::vector<std::string>& overrides, const std::vector<std::st
 
 // Runs the worker until it has written the run's resolved.yaml, from which the group's workers take the decisions. The
 // caller holds the run's lock. Returns the exit code of the run if it ends here: a stop was asked for, or the job
-// cannot be trained (the worker has reported why). A second stop signal kills the worker. Throws Error if it cannot be
-// started.
+// cannot be trained (the worker has reported why). A second stop signal kills the worker. Throws Error if the worker
+// cannot be started, and if another signal has ended it.
 std::optional<int> decide_first(const WorkerLaunch& launch, SignalSource& signals);
 
 }  // namespace sinew::supervise

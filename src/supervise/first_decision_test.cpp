@@ -57,12 +57,12 @@ class FirstDecision : public ::testing::Test {
 
 TEST_F(FirstDecision, OnlyAMeasurementIsOneForItself) {
   spec::Job job;
-  EXPECT_FALSE(needs_decision(job));
+  EXPECT_FALSE(spec::wants_fastest(job));
   job.trainer.precision = "fastest";
-  EXPECT_TRUE(needs_decision(job));
+  EXPECT_TRUE(spec::wants_fastest(job));
   job.trainer.precision = "fp32";
   job.trainer.memory_format = "fastest";
-  EXPECT_TRUE(needs_decision(job));
+  EXPECT_TRUE(spec::wants_fastest(job));
 }
 
 TEST_F(FirstDecision, TakesThePlaceOfTheOverridesThatLeftItOpen) {

@@ -78,7 +78,7 @@ std::vector<std::string> decisions_in(const std::string& facts, const spec::Job&
 
 std::optional<int> take_decisions(WorkerLaunch& launch, const spec::Job& job, double wait_seconds,
                                   SignalSource& signals, Clock& clock) {
-  if (!needs_decision(job)) return std::nullopt;
+  if (!spec::wants_fastest(job)) return std::nullopt;
   const double end = clock.monotonic_seconds() + wait_seconds;
   while (true) {
     const auto info = cluster::coordinator_info_now(launch.run_directory);

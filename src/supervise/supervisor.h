@@ -19,7 +19,7 @@ struct SupervisorOptions {
   int64_t workers_per_machine = 1;  // workers that share this machine's cores
   std::string listen = "127.0.0.1";
   bool tls = false;
-  bool decides_first = false;  // needs_decision() of the job: a worker decides before the group begins
+  bool decides_first = false;  // spec::wants_fastest() of the job: a worker decides before the group begins
   std::function<void(const std::string&)> say = nullptr;  // events as sentences; called on the supervisor's thread
 };
 

@@ -44,13 +44,13 @@ std::string figures_of(const ArithmeticTrial& trial, const ArithmeticTrial& plai
 std::vector<Arithmetic> arithmetics_of(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {
   const Arithmetic given{job.trainer.precision, job.trainer.memory_format};
   std::vector<Arithmetic> all;
+  spec::Job in_precision = resolve(job, data, machine).job;
   for (const char* precision : {"fp32", "bf16"}) {
-    spec::Job in_precision = resolve(job, data, machine).job;
-    if (given.precision == "fastest") in_precision.trainer.precision = precision;
+    if (given.precision == spec::kFastest) in_precision.trainer.precision = precision;
     for (const char* format : {"contiguous", "channels_last"}) {
       const bool images = data.input_shape.size() == 3;
       Arithmetic how{in_precision.trainer.precision, in_precision.trainer.memory_format};
-      if (given.memory_format == "fastest") how.memory_format = images ? format : "contiguous";
+      if (given.memory_format == spec::kFastest) how.memory_format = images ? format : "contiguous";
       if (given.memory_format == "auto") how.memory_format = usual_memory_format(in_precision, data, machine);
       if (std::ranges::find(all, how) == all.end()) all.push_back(how);
     }

@@ -162,7 +162,7 @@ advise::Plan plan_job(const RunOptions& run, double seconds, bool of_machine, Cl
   const loop::Lengths lengths = loop::lengths_of(resolved, info.train_size, info.tokens_per_sample);
   advise::PlannedJob wanted = planned(resolved, info, lengths);
   const std::string& precision = run.job.trainer.precision;
-  wanted.precision_is_auto = precision == "auto" || precision == "fastest";
+  wanted.precision_is_auto = precision == "auto" || precision == spec::kFastest;
   count_model(short_job(resolved, seconds), *dataset, wanted, measured);
   if (of_machine) measure_machine(resolved, *dataset, measured, clock);
   return advise::plan(wanted, measured);

@@ -11,7 +11,6 @@
 namespace sinew::train {
 namespace {
 
-constexpr const char* kFastest = "fastest";
 constexpr const char* kUntilMeasured = "as with auto; a training measures it before its first step";
 
 bool is_convolutional(const spec::Job& job) {
@@ -35,7 +34,7 @@ bool channels_last_is_faster(const spec::Job& job, const data::DataInfo& data, c
 }
 
 bool is_open(const std::string& value) {
-  return value == "auto" || value == kFastest;
+  return value == "auto" || value == spec::kFastest;
 }
 
 void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machine& machine) {
@@ -50,14 +49,15 @@ void resolve_trainer(Resolved& resolved, const data::DataInfo& data, const Machi
     reasons["trainer.device"] = "the only device that this version trains on";
   }
   if (is_open(trainer.precision)) {
-    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job), measured = trainer.precision == kFastest;
+    const bool low = machine.fast_bfloat16 && is_convolutional(resolved.job),
+               measured = trainer.precision == spec::kFastest;
     trainer.precision = low ? "bf16" : "fp32";
     reasons["trainer.precision"] = measured ? kUntilMeasured
                                    : low    ? "this device has bfloat16 multiplication in hardware"
                                             : "bfloat16 is not faster here";
   }
   if (is_open(trainer.memory_format)) {
-    const bool measured = trainer.memory_format == kFastest;
+    const bool measured = trainer.memory_format == spec::kFastest;
     trainer.memory_format = usual_memory_format(resolved.job, data, machine);
     reasons["trainer.memory_format"] =
         measured ? kUntilMeasured : "faster for this model on images of this size on this machine";
@@ -140,10 +140,6 @@ Machine this_machine() {
     }
   }
   return machine;
-}
-
-bool wants_fastest(const spec::Job& job) {
-  return job.trainer.precision == kFastest || job.trainer.memory_format == kFastest;
 }
 
 std::string usual_memory_format(const spec::Job& job, const data::DataInfo& data, const Machine& machine) {

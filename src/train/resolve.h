@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "spec/spec.h"
 #include "train/train.h"
 
 namespace sinew::train {
@@ -24,9 +25,6 @@ struct Resolved {
 };
 Resolved resolve(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
 
-// Whether a precision or a memory format of the job is `fastest`, which choose_fastest() decides. Before that,
-// resolve() decides it as it decides `auto`.
-bool wants_fastest(const spec::Job& job);
 // The memory format that `auto` means for this job and its precision.
 std::string usual_memory_format(const spec::Job& job, const data::DataInfo& data, const Machine& machine);
 

@@ -22,7 +22,7 @@ std::string unmeasured_text(const FastestTrials& found) {
 
 bool choose_fastest(Resolved& resolved, const spec::Job& job, const data::Dataset& dataset, const Machine& machine,
                     const FastestOptions& options) {
-  if (!wants_fastest(job) || dataset.info().train_size == 0) return true;
+  if (!spec::wants_fastest(job) || dataset.info().train_size == 0) return true;
   const std::vector<Arithmetic> all = arithmetics_of(job, dataset.info(), machine);
   std::optional<ArithmeticChoice> choice;
   if (all.size() == 1) {
@@ -49,8 +49,8 @@ bool choose_fastest(Resolved& resolved, const spec::Job& job, const data::Datase
     one->trainer.precision = choice->how.precision;
     one->trainer.memory_format = choice->how.memory_format;
   }
-  if (job.trainer.precision == "fastest") resolved.reasons["trainer.precision"] = choice->reason;
-  if (job.trainer.memory_format == "fastest") resolved.reasons["trainer.memory_format"] = choice->reason;
+  if (job.trainer.precision == spec::kFastest) resolved.reasons["trainer.precision"] = choice->reason;
+  if (job.trainer.memory_format == spec::kFastest) resolved.reasons["trainer.memory_format"] = choice->reason;
   if (job.trainer.memory_format == "auto")
     resolved.reasons["trainer.memory_format"] = "faster for this model on images of this size on this machine";
   return true;

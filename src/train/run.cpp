@@ -26,7 +26,7 @@ Machine machine_of(const RunOptions& options) {
 
 // A run decides once: who goes on with it, or joins it, takes what its resolved.yaml says.
 spec::Job as_decided(spec::Job job, const std::string& run_directory, Disk& disk) {
-  if (!wants_fastest(job) || !rundir::is_run(run_directory)) return job;
+  if (!spec::wants_fastest(job) || !rundir::is_run(run_directory)) return job;
   const std::string file = rundir::file_in(run_directory, rundir::kResolvedFile);
   const spec::Reading decided = spec::read_job(read_text(disk, file), file);
   if (!decided.problems.empty()) return job;
@@ -45,7 +45,7 @@ std::optional<Resolved> resolve_for_training(const RunOptions& options, const da
   resolved.written.tune = {};  // training does not use it
   const bool shows = !options.quiet && options.log_format == report::LogFormat::human;
   const double budget_seconds = options.budget_from_first_step ? 0 : job.budget.seconds;
-  if (wants_fastest(job) && options.join)
+  if (spec::wants_fastest(job) && options.join)
     throw Error("FASTEST_UNDECIDED",
                 "the group has decided which precision is the fastest, and this worker does not know",
                 "give trainer.precision and trainer.memory_format as in resolved.yaml of the run");

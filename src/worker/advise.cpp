@@ -15,6 +15,7 @@
 #include "base/terminal.h"
 #include "base/terminal_text.h"
 #include "sandbox/sandbox.h"
+#include "spec/spec.h"
 #include "train/train.h"
 #include "worker/scratch.h"
 #include "worker/tasks.h"
@@ -135,7 +136,8 @@ int run_advise(const task::Advise& task) {
   if (task.apply) measure(task, job, place, std::min(task.seconds, kWarmUpSeconds), "to warm up", false);
   train::MeasuredJob before = measure(task, job, place, task.seconds, "to measure the job", true);
   before.record.experiments = experiment(task, before.job, place);
-  if (job.trainer.precision == "fastest") before.job.trainer.precision = "fastest";  // it needs no such remedy
+  if (job.trainer.precision == spec::kFastest)
+    before.job.trainer.precision = spec::kFastest;  // it needs no such remedy
   advise::Verdict verdict = advise::judge(before.record, &before.job);
   verdict.samples_per_second = before.samples_per_second;
   if (!task.json) show(advise::verdict_text(verdict, before.record.time));
