@@ -86,15 +86,6 @@ std::string evidence_of_shares(const std::vector<double>& shares) {
   return text;
 }
 
-std::string evidence_of_memory(const StepRatio& ratio) {
-  char text[160];
-  std::snprintf(
-      text, sizeof text,
-      "; beside threads that read memory, a step took %.2f times as long as beside threads that compute (%.2f to %.2f)",
-      ratio.expected, ratio.low, ratio.high);
-  return text;
-}
-
 // The stage of computing that took most.
 Stage longest_of_model(const StageTimes& time) {
   constexpr std::array kOfModel = {Stage::forward, Stage::backward, Stage::evaluation, Stage::optimizer};
@@ -197,7 +188,9 @@ std::vector<Part> parts_of(const Record& record, const Spent& spent) {
   const double calls = computing * cost_of_calls(record), work = computing - calls;
   add(Limit::compute, work * (1 - memory), "the model and the optimizer took", "", name_of(longest_of_model(time)));
   add(Limit::bandwidth, work * memory, "waiting for the memory that the cores share took",
-      memory > 0 ? evidence_of_memory(*ratio_of(record, Condition::memory_busy)) : "");
+      memory > 0
+          ? "; " + text_of(*std::ranges::find(record.experiments, Condition::memory_busy, &ConditionTime::condition))
+          : "");
   add(Limit::memory, spent.memory, "threads waited for memory",
       "; " + std::to_string(record.resources.major_faults) + " pages were read from a disk again");
   add(Limit::communication, exchange * runs, "sums of other workers took", evidence_of_network(record));

@@ -34,20 +34,20 @@ Json json_of(const Verdict& verdict) {
     if (!part.stage.empty()) one["stage"] = part.stage;
     json["parts"].push_back(one);
   }
-  for (const Remedy& remedy : verdict.remedies)
-    json["remedies"].push_back({{"what", remedy.what},
-                                {"faster", json_of(remedy.gain)},
-                                {"keeps_result", remedy.keeps_result},
-                                {"options", remedy.options}});
+  for (const Remedy& remedy : verdict.remedies) {
+    Json one = {{"what", remedy.what},
+                {"faster", json_of(remedy.gain)},
+                {"keeps_result", remedy.keeps_result},
+                {"options", remedy.options}};
+    if (!remedy.effect.empty()) one["effect"] = remedy.effect;
+    json["remedies"].push_back(one);
+  }
   for (const ConditionTime& found : verdict.experiments)
     json["experiments"].push_back({{"condition", name_of(found.condition)},
                                    {"step_seconds", json_number(found.seconds)},
                                    {"ratio", json_number(found.ratio.expected)},
                                    {"low", json_number(found.ratio.low)},
                                    {"high", json_number(found.ratio.high)}});
-  for (size_t i = 0; i < verdict.remedies.size(); ++i) {
-    if (!verdict.remedies[i].effect.empty()) json["remedies"][i]["effect"] = verdict.remedies[i].effect;
-  }
   for (const OperatorUse& use : verdict.operators)
     json["operators"].push_back({{"name", use.name},
                                  {"calls", use.calls},

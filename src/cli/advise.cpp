@@ -80,8 +80,13 @@ int advise_live(const std::string& run, bool json) {
   std::optional<rundir::Outcome> before;
   double news = system_clock().monotonic_seconds();
   while (true) {
+    const bool trains = rundir::lock_is_held(run);  // before the files, which are final if it does not
     const auto now = accounts_of(run);
-    if (!now && !rundir::report_text(system_disk(), run).empty()) return advise_run(run, json);
+    const bool reported = !rundir::report_text(system_disk(), run).empty();
+    if (reported || (now && !trains)) return advise_run(run, json);
+    if (!trains)
+      throw Error("ADVISE_NOT_LIVE", run + " does not train, and has no report",
+                  "go on with it: sinew resume " + shell_quoted(run));
     if (now && (!before || now->seconds != before->seconds)) {
       const auto earlier = before ? std::optional(advise::record_of(*before, run)) : std::nullopt;
       const auto newest = advise::record_of(*now, run);
@@ -94,10 +99,6 @@ int advise_live(const std::string& run, bool json) {
       before = now;
       news = system_clock().monotonic_seconds();
     }
-    if (!now && !rundir::lock_is_held(run) && rundir::report_text(system_disk(), run).empty())
-      throw Error("ADVISE_NOT_LIVE", run + " does not train, and has no report",
-                  "go on with it: sinew resume " + shell_quoted(run));
-    if (now && !rundir::lock_is_held(run)) return advise_run(run, json);
     if (system_clock().monotonic_seconds() > news + kSilentSeconds) {
       print_text(stderr,
                  "nothing new for 30 s: a step or an evaluation takes long, or the run prepares its first step\n");

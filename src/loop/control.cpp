@@ -167,12 +167,17 @@ void ControlLog::resume_at(Step step) {
   });
 }
 
-std::optional<double> ControlLog::newest(ControlEntry::Kind kind, Step step) const {
-  std::optional<double> found;
+const ControlEntry* ControlLog::newest_of(std::initializer_list<ControlEntry::Kind> kinds, Step step) const {
+  const ControlEntry* found = nullptr;
   for (const ControlEntry& entry : entries_) {
-    if (entry.kind == kind && entry.effective <= step) found = entry.value;
+    if (std::ranges::find(kinds, entry.kind) != kinds.end() && entry.effective <= step) found = &entry;
   }
   return found;
+}
+
+std::optional<double> ControlLog::newest(ControlEntry::Kind kind, Step step) const {
+  const ControlEntry* found = newest_of({kind}, step);
+  return found != nullptr ? std::optional(found->value) : std::nullopt;
 }
 
 double ControlLog::learning_rate_factor(Step step) const {
@@ -191,12 +196,8 @@ std::optional<int64_t> ControlLog::loader_threads(Step step) const {
 
 std::optional<ControlEntry> ControlLog::checkpoint_interval(Step step) const {
   using Kind = ControlEntry::Kind;
-  std::optional<ControlEntry> found;
-  for (const ControlEntry& entry : entries_) {
-    const bool sets = entry.kind == Kind::checkpoint_interval || entry.kind == Kind::checkpoint_steps;
-    if (sets && entry.effective <= step) found = entry;
-  }
-  return found;
+  const ControlEntry* found = newest_of({Kind::checkpoint_interval, Kind::checkpoint_steps}, step);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 std::optional<int64_t> ControlLog::schedule_steps(Step step) const {

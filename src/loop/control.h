@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -91,6 +92,7 @@ class ControlLog {
 
  private:
   // The value of the newest entry of this kind that has an effect at the step.
+  const ControlEntry* newest_of(std::initializer_list<ControlEntry::Kind> kinds, Step step) const;  // null: none
   std::optional<double> newest(ControlEntry::Kind kind, Step step) const;
   std::vector<ControlEntry> entries_;
 };

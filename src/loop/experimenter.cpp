@@ -50,8 +50,8 @@ bool Experimenter::before_step(int64_t computing, int64_t batch_size) {
     return false;
   }
   const Condition next = experiment_->next();
-  condition_ = can_use_[index_of(next)] ? next : Condition::usual;
-  if (!trainer_.use(condition_)) can_use_[index_of(condition_)] = false;
+  const Condition condition = can_use_[index_of(next)] ? next : Condition::usual;
+  if (!trainer_.use(condition)) can_use_[index_of(condition)] = false;
   began_ = clock_.monotonic_seconds();
   return true;
 }

@@ -42,7 +42,6 @@ class Experimenter {
   const Clock& clock_;
   std::optional<Experiment> experiment_;
   std::array<bool, kConditions> can_use_{};
-  Condition condition_ = Condition::usual;  // of the step under way
   int64_t computing_ = 1, batch_size_ = 0;
   double began_ = 0;  // the step under way
   std::vector<ConditionTime> results_;

@@ -206,9 +206,8 @@ double Run::evaluations_in(int64_t steps, double seconds) const {
 Range Run::steps_and_evaluations(int64_t steps) const {
   const double unseen = unseen_load();
   const Range of_steps = pace_.steps().of(static_cast<double>(steps), unseen);
-  if (plan_.data.val_size == 0) return of_steps;
-  // without validation data, an evaluation only sums up the training
-  const double evaluations = plan_.data.val_size == 0 ? 0 : evaluations_in(steps, (of_steps.low + of_steps.high) / 2);
+  if (plan_.data.val_size == 0) return of_steps;  // an evaluation then only sums up the training
+  const double evaluations = evaluations_in(steps, (of_steps.low + of_steps.high) / 2);
   if (pace_.evaluations().is_measured()) return of_steps + pace_.evaluations().of(evaluations, unseen);
   const double like_steps =
       evaluations * static_cast<double>(plan_.data.val_size) / static_cast<double>(trainer_.batch_size(state().step));

@@ -315,6 +315,18 @@ data::StepRange Engine::next_range() const {
   return data::step_range(state_.cursor, info_.train_size, batch_size(state_.step), trainer.drop_last);
 }
 
+std::vector<data::ShardRequest> Engine::requests_of(const data::StepRange& range, int64_t size,
+                                                    const std::vector<bool>& expected) const {
+  std::vector<data::ShardRequest> requests;
+  const auto parts = data::split_into_shards(range.count, size, shards());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto [first, last] = parts[i];
+    if (first < last && expected[i])
+      requests.push_back({data::Split::train, range.epoch, range.first + first, last - first});
+  }
+  return requests;
+}
+
 // Requests the shards of this step and of the next two from the prefetcher, each of them once. Leaves out shards that
 // another worker is expected to compute.
 void Engine::prefetch_next(const data::StepRange& range) {
@@ -324,14 +336,10 @@ void Engine::prefetch_next(const data::StepRange& range) {
   for (int64_t step = state_.step.value; step <= state_.step.value + 2; ++step) {
     const int64_t size = batch_size(Step(step));
     if (step > prefetched_step_) {
-      std::vector<data::ShardRequest> requests;
       std::vector<bool>& expected = prefetched_[step];
-      for (const auto& [first, last] : data::split_into_shards(ahead.count, size, shards())) {
-        expected.push_back(options_.reducer->expects(ShardIndex(static_cast<int64_t>(expected.size())), shards()));
-        if (first < last && expected.back())
-          requests.push_back({data::Split::train, ahead.epoch, ahead.first + first, last - first});
-      }
-      options_.prefetcher->prefetch(requests);
+      for (int64_t shard = 0; shard < shards(); ++shard)
+        expected.push_back(options_.reducer->expects(ShardIndex(shard), shards()));
+      options_.prefetcher->prefetch(requests_of(ahead, size, expected));
       prefetched_step_ = step;
     }
     ahead = data::step_range(data::after(ahead, info_.train_size, size, trainer.drop_last), info_.train_size,

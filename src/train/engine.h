@@ -132,6 +132,9 @@ class Engine {
   // Runs work(lane) on the lanes that compute under the present condition.
   void run_lanes(const std::function<void(int)>& work, const std::function<void()>& on_failure = nullptr);
   int computing_lanes() const;
+  // The shards of a step that this worker is expected to compute.
+  std::vector<data::ShardRequest> requests_of(const data::StepRange& range, int64_t size,
+                                              const std::vector<bool>& expected) const;
   bool wait_for_samples();  // of the next step; returns whether all of them are loaded
   void report_work(int lane, const Work& work) const {
     if (options_.on_work) options_.on_work(lane, work);

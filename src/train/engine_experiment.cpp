@@ -1,5 +1,5 @@
-// Makes steps under the conditions of an experiment (base/experiment.h). The result of a step does
-// not depend on who computes a shard, and when.
+// Makes steps under the conditions of an experiment (base/experiment.h). The result of a step does not depend on who
+// computes a shard, and when.
 #include "base/machine.h"
 #include "base/proc.h"
 #include "base/resident_memory.h"
@@ -74,14 +74,7 @@ bool Engine::use(Condition condition) {
 bool Engine::wait_for_samples() {
   const auto expected = prefetched_.find(state_.step.value);
   if (expected == prefetched_.end()) return false;  // nothing was requested yet
-  const data::StepRange range = next_range();
-  const auto parts = data::split_into_shards(range.count, batch_size(state_.step), shards());
-  std::vector<data::ShardRequest> requests;
-  for (size_t i = 0; i < parts.size() && i < expected->second.size(); ++i) {
-    const auto [first, last] = parts[i];
-    if (first < last && expected->second[i])
-      requests.push_back({data::Split::train, range.epoch, range.first + first, last - first});
-  }
+  const auto requests = requests_of(next_range(), batch_size(state_.step), expected->second);
   enter_all(Stage::data_wait);
   const bool loaded = options_.prefetcher->wait_for(requests, kSamplesSeconds);
   enter_all(Stage::loop);
